@@ -1,0 +1,1 @@
+"""The environment framework. It knows no domain: servers bring their records, seeds and tools."""

@@ -1,0 +1,1 @@
+"""What several servers need alike: people and places. It knows no server."""

@@ -1,0 +1,117 @@
+"""Chat formats that a tokenizer brings along: Qwen, Granite, Llama and their like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from stages.chat.inert import Neutraliser
+from stages.chat.parse import parse_reply
+from stages.records import Message, ToolSpec
+
+_PLACE = "REPLY-GOES-HERE"
+_ENDINGS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>")
+
+
+class TemplateChat:
+    """Renders through `apply_chat_template`; data is made inert before the template sees it.
+
+    Templates rewrite earlier turns (Qwen3 drops old thoughts), so only the opening shows history
+    through the template; later pieces are cut from a minimal conversation around a placeholder.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        added = dict(tokenizer.get_added_vocab())
+        names = {*_ENDINGS, *([tokenizer.eos_token] if tokenizer.eos_token else [])}
+        self._stops = frozenset(added[n] for n in names if n in added)
+        if not self._stops:
+            raise ValueError(f"this tokenizer has none of the stop tokens {sorted(names)}")
+        self._inert = Neutraliser(added)
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """The end-of-turn tokens that this tokenizer knows."""
+        return self._stops
+
+    def opening(self, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> list[int]:
+        """Tools and messages through the template, with the generation prompt."""
+        return self._encode(self._render(messages, tools, cue=True))
+
+    def reply(self, message: Message) -> list[int]:
+        """What the template writes for the message after its generation prompt, to the stop token."""
+        asked = [Message("user", _PLACE)]
+        before = self._render(asked, (), cue=True)
+        whole = self._render([*asked, message], (), cue=False)
+        if not whole.startswith(before):
+            raise ValueError("this template's generation prompt is no prefix of the turn it opens")
+        ids = self._encode(whole[len(before) :])
+        last = max((i for i, token in enumerate(ids) if token in self._stops), default=None)
+        if last is None:
+            raise ValueError("this template does not end an assistant turn with a stop token")
+        return ids[: last + 1]
+
+    def continuation(self, messages: Sequence[Message], *, closed: bool = True) -> list[int]:
+        """What the template writes between a reply and the next one."""
+        asked = [Message("user", "?"), Message("assistant", _PLACE)]
+        tail = self._render([*asked, *messages], (), cue=True).partition(_PLACE)[2]
+        ids = self._encode(tail)
+        return ids[1:] if closed and ids and ids[0] in self._stops else ids
+
+    def parse(self, ids: Sequence[int], *, turn: int = 0) -> Message:
+        """Content and calls of a sampled reply."""
+        own = ids[:-1] if ids and ids[-1] in self._stops else ids
+        return parse_reply(self._tokenizer.decode(list(own)), turn=turn)
+
+    def text(self, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> str:
+        """The conversation as the template renders it."""
+        return self._render(messages, tools, cue=False)
+
+    def _render(self, messages: Sequence[Message], tools: Sequence[ToolSpec], *, cue: bool) -> str:
+        text: str = self._tokenizer.apply_chat_template(
+            [self._message(m) for m in messages],
+            tools=[self._tool(t) for t in tools] or None,
+            tokenize=False,
+            add_generation_prompt=cue,
+        )
+        return text
+
+    def _message(self, message: Message) -> dict[str, Any]:
+        content = self._inert.text(message.content)
+        shown: dict[str, Any] = {"role": message.role, "content": content}
+        if message.tool_call_id:
+            shown["tool_call_id"] = message.tool_call_id
+        unread = [
+            f"<tool_call>{self._inert.text(c.raw)}</tool_call>" for c in message.tool_calls if c.arguments is None
+        ]
+        if unread:
+            shown["content"] = "\n".join([*([content] if content else []), *unread])
+        calls = [c for c in message.tool_calls if c.arguments is not None]
+        if calls:
+            shown["tool_calls"] = [
+                {"type": "function", "id": c.id, "function": {"name": c.name, "arguments": self._data(c.arguments)}}
+                for c in calls
+            ]
+        return shown
+
+    def _tool(self, tool: ToolSpec) -> dict[str, Any]:
+        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        return {"type": "function", "function": self._data(function)}
+
+    def _data(self, value: Any) -> Any:
+        """The value with every string made inert."""
+        if isinstance(value, str):
+            return self._inert.text(value)
+        return json.loads(json.dumps(value, default=dict), object_pairs_hook=self._pairs)
+
+    def _pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {self._inert.text(k): self._string(v) for k, v in pairs}
+
+    def _string(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._string(v) for v in value]
+        return self._inert.text(value) if isinstance(value, str) else value
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])

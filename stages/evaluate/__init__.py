@@ -1,0 +1,1 @@
+"""Scores a policy: benchmarks from outside, each with its controls, and honest intervals."""

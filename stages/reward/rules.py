@@ -1,0 +1,33 @@
+"""Every rule of the reward that is a choice: the weights, the penalty, and what the paper leaves open."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Matching: TypeAlias = Literal["one_to_one", "reuse"]
+
+
+class Weights(BaseModel):
+    """Factor of each component in the total; the defaults give a maximum of 1.3."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    validity: float = Field(0.5, ge=0, description="calls that name a visible tool, fit its schema and ran")
+    coverage: float = Field(0.5, ge=0, description="ground-truth calls made, in dependency order")
+    efficiency: float = Field(0.15, ge=0, description="penalty for calls over the budget (at most 0)")
+    name: float = Field(0.2, ge=0, description="share of calls whose tool the ground truth uses")
+    arguments: float = Field(0.1, ge=0, description="share of equal argument values in matched calls")
+
+
+class RewardRules(BaseModel):
+    """How an episode is scored. Unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    weights: Weights = Weights()
+    alpha: float = Field(0.5, ge=0, description="slope of the efficiency penalty")
+    beta: float = Field(0.5, ge=0, description="slack of the call budget, as a share of the ground-truth calls")
+    strict_values: bool = Field(False, description="compare argument values as exact JSON values")
+    matching: Matching = Field("one_to_one", description="whether one call may match several truth calls")

@@ -1,0 +1,157 @@
+"""What holds for every server: run one with `pytest tests/servers -k banking`."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from servers.kernel.catalog import load_catalog, server_names
+from servers.kernel.dice import Dice
+from servers.kernel.errors import KernelFault
+from servers.kernel.requests import load_requests
+from servers.kernel.session import Session
+from servers.kernel.tool import Tool
+from stages.sampling import LiveState, producers, shown_entities
+from tests.servers.strategies import broken_arguments, valid_arguments
+
+SERVERS = server_names()
+TOOLS = [(name, tool) for name in SERVERS for tool in load_catalog((name,)).servers[name].tools]
+SEEDS = (0, 1)
+MANY = settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+
+each_server = pytest.mark.parametrize("name", SERVERS)
+each_tool = pytest.mark.parametrize(("name", "tool"), TOOLS)
+
+
+@cache
+def live(name: str, seed: int = 0) -> LiveState:
+    catalog = load_catalog((name,))
+    return LiveState(catalog, catalog.servers[name], Session(catalog.world(seed)))
+
+
+@cache
+def ids(name: str) -> dict[str, tuple[str, ...]]:
+    state = live(name)
+    kinds = {entity for tool in state.server.tools.values() for entity in entities(tool)}
+    return {kind: tuple(thing.id for thing in state.things(kind)) for kind in kinds}
+
+
+def entities(tool: Tool) -> set[str]:
+    return {p.entity for p in tool.parameters if p.entity} | shown_entities(tool)
+
+
+@each_tool
+def test_succeeds_from_live_state(name: str, tool: str) -> None:
+    for seed in SEEDS:
+        state = live(name, seed)
+        binding = state.working_binding(state.server.tools[tool], Dice(seed, tool), tries=60)
+        assert binding is not None, f"no sampled arguments make {tool} succeed with seed {seed}"
+
+
+@each_tool
+def test_every_phrasing_can_be_filled(name: str, tool: str) -> None:
+    state = live(name)
+    entry = load_requests(state.server)[tool]
+    assert len(set(entry.ask)) >= 3
+    for ask in entry.ask:
+        worked = False
+        for attempt in range(40):
+            binding = state.bind(state.server.tools[tool], Dice(attempt, ask), ask=ask)
+            assert binding is not None, ask
+            for parameter, field in re.findall(r"\{(\w+)(?:\.(\w+))?\}", ask):
+                if field:
+                    missing = [t.shown for t in binding.things.get(parameter, ()) if t.shown.get(field) is None]
+                    assert not missing, f"{tool}: {parameter} has no field {field} in {missing[:1]}"
+            if state.server.call(state.session.fork(), tool, binding.arguments).ok:
+                worked = True
+                break
+        assert worked, f"{tool}: no arguments for {ask!r} succeed"
+
+
+@each_tool
+def test_schema_valid_arguments_never_break_the_server(name: str, tool: str) -> None:
+    state = live(name)
+
+    @MANY
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        session = state.session.fork()
+        arguments = data.draw(valid_arguments(state.server.tools[tool], ids(name)))
+        _call_and_check(state, session, tool, arguments)
+
+    check()
+
+
+@each_tool
+def test_broken_arguments_never_break_the_server(name: str, tool: str) -> None:
+    state = live(name)
+
+    @MANY
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        session = state.session.fork()
+        arguments = data.draw(broken_arguments(state.server.tools[tool], ids(name)))
+        _call_and_check(state, session, tool, arguments)
+
+    check()
+
+
+def _call_and_check(state: LiveState, session: Session, tool: str, arguments: dict[str, object]) -> None:
+    before, clock = session.state_hash, session.now
+    outcome = state.server.call(session, tool, arguments)
+    result = json.loads(outcome.text)
+    assert outcome.error_code != KernelFault.INTERNAL, (tool, arguments, outcome.text)
+    if state.server.tools[tool].read_only:
+        assert not outcome.effects.writes
+    if outcome.ok:
+        assert isinstance(result, dict)
+        replayed = state.catalog.replay(session)
+        assert (replayed.state_hash, replayed.now) == (session.state_hash, session.now)
+    else:
+        assert (session.state_hash, session.now) == (before, clock)
+        assert set(result["error"]) == {"code", "message"} and len(result["error"]["message"]) < 600
+        assert outcome.error_code in {*state.server.faults, *KernelFault}
+
+
+@each_server
+def test_seed_is_a_world(name: str) -> None:
+    server = load_catalog((name,)).servers[name]
+    worlds = [server.build_seed(seed) for seed in SEEDS]
+    assert [repr(row) for row in server.build_seed(0).rows] == [repr(row) for row in worlds[0].rows]
+    assert worlds[0].rows != worlds[1].rows, "another seed number must give another world"
+    for world in worlds:
+        kinds = {type(row).__name__ for row in world.rows}
+        assert len(world.rows) >= 150 and len(kinds) >= 3, (len(world.rows), kinds)
+        visible = [(type(row).__name__, re.sub(r"\bid='[^']*', ", "", repr(row), count=1)) for row in world.rows]
+        assert len(visible) == len(set(visible)), "two seed rows are alike in every field but the id"
+
+
+@each_server
+def test_entities_have_producers_and_consumers(name: str) -> None:
+    server = load_catalog((name,)).servers[name]
+    consumed = {p.entity for tool in server.tools.values() for p in tool.parameters if p.entity}
+    shown = {entity for tool in server.tools.values() for entity in shown_entities(tool)}
+    assert consumed == shown, f"only consumed: {consumed - shown}; only produced: {shown - consumed}"
+    for entity in consumed:
+        assert producers(server, entity), f"no read-only tool shows {entity}"
+
+
+@each_server
+def test_documentation_of_errors(name: str) -> None:
+    server = load_catalog((name,)).servers[name]
+    documented = {code for tool in server.tools.values() for code in tool.error_codes}
+    assert documented <= {*server.faults, *KernelFault}
+    assert set(server.faults) <= documented, f"no tool documents {set(server.faults) - documented}"
+    assert len(server.faults) >= 8
+    assert len(server.policy) > 200
+
+
+def test_tool_names_are_unique_over_all_servers() -> None:
+    assert len(load_catalog(()).entries) == len(TOOLS)
