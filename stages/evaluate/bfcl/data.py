@@ -33,7 +33,7 @@ _SCHEMA_TYPES = {
     "bool": "boolean",
     "any": "string",
 }
-_CURE = f"install it with `pip install --no-deps bfcl-eval=={VERSION} mpmath`, or run `make setup`"
+_CURE = f"install it with `pip install --no-deps bfcl-eval=={VERSION} mpmath==1.3.0`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from importlib import util
 from pathlib import Path
 
+import mpmath
 import pytest
 
 from stages.evaluate.benchmark import BenchmarkUnavailableError
@@ -20,7 +21,6 @@ from stages.evaluate.bfcl.world import World
 from stages.evaluate.loop import OneByOne, Silent, rescore, run_tasks
 from stages.evaluate.summary import summarise
 from stages.records import Message, ToolCall, ToolSpec, TruthCall
-
 
 ROOT = Path(__file__).parents[3]
 
@@ -117,9 +117,10 @@ def test_endless_arithmetic_is_refused_and_precision_is_put_back(bfcl: Bfcl) -> 
     world = World(bfcl.package, task)
     assert world.call("power", {"base": 10, "exponent": 10**10}).error == "refused"
     assert world.call("square_root", {"number": 2, "precision": 10**12}).error == "refused"
-    before = decimal.getcontext().prec
+    before = decimal.getcontext().prec, mpmath.mp.prec
     assert "1.41421" in world.call("square_root", {"number": 2, "precision": 50}).text
-    assert decimal.getcontext().prec == before
+    assert "0.30102" in world.call("logarithm", {"value": 2, "base": 10, "precision": 50}).text
+    assert (decimal.getcontext().prec, mpmath.mp.prec) == before
 
 
 def test_a_held_back_tool_arrives_at_its_turn_with_the_fixed_sentence(bfcl: Bfcl) -> None:

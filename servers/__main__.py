@@ -1,0 +1,136 @@
+"""`python -m servers`: list the servers, show and call their tools, serve them over MCP."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import typer
+import uvicorn
+from rich.console import Console
+from rich.table import Table
+
+from servers.kernel.catalog import Catalog, describe, load_catalog, server_fingerprint
+from servers.kernel.errors import HarnessError
+from servers.kernel.mcp import build_http_app, serve_stdio
+from servers.kernel.pool import SessionPool
+from servers.kernel.store import Change
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+out = Console()
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+Server = Annotated[str | None, typer.Option("--server", help="Only this server; all by default.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed number of the world.")]
+
+
+@app.command("list")
+def list_servers(as_json: AsJson = False) -> None:
+    """List the servers with their tool counts and fingerprints."""
+    catalog = load_catalog()
+    rows = [
+        {"server": s.name, "tools": len(s.tools), "title": s.title, "fingerprint": server_fingerprint(s)}
+        for s in catalog.servers.values()
+    ]
+    if as_json:
+        total = {"servers": rows, "tools": len(catalog.entries), "fingerprint": catalog.fingerprint}
+        print(json.dumps(total, indent=2))
+        return
+    table = Table("server", "tools", "what it is for", title=f"{len(rows)} servers, {len(catalog.entries)} tools")
+    for row in rows:
+        table.add_row(str(row["server"]), str(row["tools"]), str(row["title"]))
+    out.print(table)
+
+
+@app.command()
+def tools(server: Server = None, as_json: AsJson = False) -> None:
+    """List tools with their parameters; required ones carry no question mark."""
+    catalog = _catalog(server)
+    if as_json:
+        print(json.dumps([{"server": e.server.name, **describe(e.tool)} for e in catalog.entries.values()], indent=2))
+        return
+    table = Table("tool", "parameters", "what it does")
+    for entry in catalog.entries.values():
+        names = ", ".join(p.name + ("" if p.required else "?") for p in entry.tool.parameters)
+        table.add_row(entry.tool.name, names, entry.tool.summary)
+    out.print(table)
+
+
+@app.command()
+def call(
+    tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    arguments: Annotated[str, typer.Argument(help="Its arguments as a JSON object.")] = "{}",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Call one tool in a fresh session and show the result and what it changed."""
+    try:
+        given = json.loads(arguments)
+    except ValueError as error:
+        raise typer.BadParameter(f"the arguments are not JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise typer.BadParameter('the arguments must be a JSON object such as {"limit": 3}')
+    pool = SessionPool(load_catalog())
+    handle = pool.open(seed)
+    outcome = pool.call(handle, tool, given)
+    changes = pool.session(handle).diff()
+    if as_json:
+        result = {"ok": outcome.ok, "result": json.loads(outcome.text), "changes": [_change(c) for c in changes]}
+        print(json.dumps(result, indent=2))
+    else:
+        out.print_json(outcome.text)
+        for change in changes:
+            out.print(f"[bold]{change.table}[/bold] {change.id}\n  - {change.before}\n  + {change.after}")
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+@app.command()
+def serve(
+    server: Server = None,
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of stdio.")] = False,
+    host: Annotated[str, typer.Option(help="Address to bind (HTTP).")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to bind (HTTP); 0 takes a free one.")] = 8765,
+    capacity: Annotated[int, typer.Option(help="Most sessions open at once.")] = 4096,
+    lifetime: Annotated[float, typer.Option(help="Seconds without use until a session is closed.")] = 3600.0,
+    journal: Annotated[Path | None, typer.Option(help="Directory that keeps sessions over a restart.")] = None,
+    default_session: Annotated[
+        bool, typer.Option("--default-session", help="Serve clients that send no session handle (HTTP).")
+    ] = False,
+) -> None:
+    """Serve one server, or the gateway to all, over MCP (stdio by default)."""
+    kept = float("inf") if default_session or not http else lifetime
+    pool = SessionPool(_catalog(server), capacity=capacity, lifetime=kept, directory=journal)
+    if not http:
+        anyio.run(serve_stdio, pool)
+        return
+    application = build_http_app(pool, default_session=default_session, host=host)
+    uvicorn.run(application, host=host, port=port, log_level="warning")
+
+
+def _catalog(server: str | None) -> Catalog:
+    return load_catalog((server,) if server else ())
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "table": change.table,
+        "id": change.id,
+        "before": None if change.before is None else str(change.before),
+        "after": None if change.after is None else str(change.after),
+    }
+
+
+def main() -> None:
+    """Run the command; a mistake in using it ends with one line and exit code 2."""
+    try:
+        app()
+    except HarnessError as error:
+        print(f"servers: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
