@@ -17,6 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
+DEFAULT_SEED = 7
+
+# Every top-level name that `params.yaml` may hold beside `seed`; a new block is added here.
+BLOCKS = ("bootstrap", "discover", "teacher", "synthesize", "validate", "train", "reward", "evaluate", "report")
+
 
 class ParamsError(Exception):
     """A parameter is unknown or out of range; the message names it and the cure."""
@@ -89,6 +94,7 @@ class SynthesizeParams(Block):
     distractor_rate: Share = 0.4
     distractors: tuple[int, int] = (3, 8)
     enum_strip_rate: Share = 0.3
+    irrelevance_rate: Share = 0.05
     missing_function_rate: Share = 0.12
 
 
@@ -141,7 +147,27 @@ def load_yaml(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def check_block(kind: type[Block], value: Any, where: str) -> Any:
+def load_params(path: Path) -> dict[str, Any]:
+    """The blocks of `params.yaml` as plain data, with every top-level name known and `seed` a number.
+
+    An absent or empty block is left out: its defaults hold.
+
+    Raises:
+        ParamsError: a name is unknown, a block is no mapping, or the seed is no whole number from 0.
+    """
+    loaded = load_yaml(path)
+    for name, value in loaded.items():
+        if name != "seed" and name not in BLOCKS:
+            raise ParamsError(f"{path}: unknown block {str(name)[:80]!r}; {_advice(str(name), ['seed', *BLOCKS])}")
+        if name != "seed" and not isinstance(value, dict | None):
+            raise ParamsError(f"{path}: {name} must be a mapping of keys to values, found {str(value)[:80]!r}")
+    seed = loaded.get("seed", DEFAULT_SEED)
+    if type(seed) is not int or seed < 0:
+        raise ParamsError(f"{path}: seed must be a whole number from 0, found {str(seed)[:80]!r}")
+    return {name: value for name, value in loaded.items() if value is not None}
+
+
+def check_block(kind: type[BaseModel], value: Any, where: str) -> Any:
     """Validate a block.
 
     Raises:
@@ -165,9 +191,12 @@ def _complaint(kind: type[BaseModel], item: Any, where: str) -> str:
     if item["type"] != "extra_forbidden":
         return f"{where}.{path}: {item['msg']}, found {str(item['input'])[:80]!r}"
     known = _keys_at(kind, item["loc"][:-1])
-    near = get_close_matches(str(item["loc"][-1]), known, n=1)
-    advice = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-    return f"{where}.{path}: unknown key; {advice}"
+    return f"{where}.{path}: unknown key; {_advice(str(item['loc'][-1]), known)}"
+
+
+def _advice(name: str, known: list[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
 
 
 def _keys_at(kind: type[BaseModel], path: tuple[Any, ...]) -> list[str]:

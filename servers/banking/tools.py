@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated
 
@@ -80,6 +80,56 @@ class AccountDetails:
     daily_limit: Money
     left_today: Money
     frozen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PayeeSummary:
+    """A payee in a list."""
+
+    id: PayeeId
+    name: str
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSummary:
+    """A booking in a list."""
+
+    id: TransactionId
+    on: date
+    amount: Money
+    counterparty: str
+    memo: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledSummary:
+    """A payment to come in a list."""
+
+    id: ScheduledId
+    amount: Money
+    on: date
+    memo: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardSummary:
+    """A card in a list."""
+
+    id: CardId
+    label: str
+    last_four: str
+    status: CardStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CardDetails:
+    """A card after a change."""
+
+    id: CardId
+    label: str
+    status: CardStatus
+    daily_limit: Money
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +255,18 @@ def check_payment(session: Session, account: Account, payee: Payee, amount: Mone
         )
 
 
+def _booking_summary(row: Transaction) -> TransactionSummary:
+    return TransactionSummary(row.id, row.booked_at.date(), row.amount, row.counterparty, row.memo)
+
+
+def _scheduled_summary(row: ScheduledPayment) -> ScheduledSummary:
+    return ScheduledSummary(row.id, row.amount, row.on, row.memo)
+
+
+def _card_details(row: Card) -> CardDetails:
+    return CardDetails(row.id, row.label, row.status, row.daily_limit)
+
+
 @server.tool(read_only=True)
 def list_accounts(session: Session, kind: AccountKind | None = None) -> Page[AccountSummary]:
     """List the customer's accounts with their ids and balances.
@@ -238,7 +300,7 @@ def list_transactions(
     category: Category | None = None,
     limit: Limit = 3,
     offset: Offset = 0,
-) -> Page[Transaction]:
+) -> Page[TransactionSummary]:
     """List an account's bookings, newest first, optionally filtered by words or category.
 
     Args:
@@ -254,7 +316,7 @@ def list_transactions(
     )
     rows = [row for row in rows if category is None or row.category == category]
     rows.sort(key=lambda row: (-row.booked_at.timestamp(), row.id))
-    return paginate(rows, limit, offset)
+    return paginate([_booking_summary(row) for row in rows], limit, offset)
 
 
 @server.tool(read_only=True)
@@ -285,7 +347,7 @@ def get_statement(
 @server.tool(read_only=True)
 def list_payees(
     session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[Payee]:
+) -> Page[PayeeSummary]:
     """List saved payees with their ids; search by name before paying somebody. Ordered by name.
 
     Args:
@@ -294,7 +356,8 @@ def list_payees(
         offset: how many to skip.
     """
     rows = search(session.table(Payee).all(), query, lambda payee: payee.name)
-    return paginate(sorted(rows, key=lambda payee: (payee.name, payee.id)), limit, offset)
+    rows.sort(key=lambda payee: (payee.name, payee.id))
+    return paginate([PayeeSummary(row.id, row.name, row.currency) for row in rows], limit, offset)
 
 
 @server.tool()
@@ -426,7 +489,7 @@ def schedule_payment(
     on: Date,
     pin: Pin,
     memo: Memo = "",
-) -> ScheduledPayment:
+) -> ScheduledSummary:
     """Arrange a payment to a saved payee for a later day. Needs the account's PIN.
 
     Args:
@@ -454,13 +517,13 @@ def schedule_payment(
     total = money(amount, account.balance.currency)
     check_payment(session, account, payee, total)
     row = ScheduledPayment(session.new_id("SCH"), account.id, payee.id, total, on, memo)
-    return session.table(ScheduledPayment).add(row)
+    return _scheduled_summary(session.table(ScheduledPayment).add(row))
 
 
 @server.tool(read_only=True)
 def list_scheduled_payments(
     session: Session, account_id: AccountId, limit: Limit = 5, offset: Offset = 0
-) -> Page[ScheduledPayment]:
+) -> Page[ScheduledSummary]:
     """List an account's payments that are still to come, soonest first.
 
     Args:
@@ -470,7 +533,8 @@ def list_scheduled_payments(
     """
     account_of(session, account_id)
     rows = [row for row in session.table(ScheduledPayment).where(account_id=account_id) if row.on > session.now.date()]
-    return paginate(sorted(rows, key=lambda row: (row.on, row.id)), limit, offset)
+    rows.sort(key=lambda row: (row.on, row.id))
+    return paginate([_scheduled_summary(row) for row in rows], limit, offset)
 
 
 @server.tool(destructive=True)
@@ -494,18 +558,19 @@ def cancel_scheduled_payment(session: Session, scheduled_payment_id: ScheduledId
 
 
 @server.tool(read_only=True)
-def list_cards(session: Session, status: CardStatus | None = None) -> Page[Card]:
+def list_cards(session: Session, status: CardStatus | None = None) -> Page[CardSummary]:
     """List the customer's debit cards with their ids, last digits and status. Ordered by label.
 
     Args:
         status: only cards in this status.
     """
     rows = [card for card in session.table(Card).all() if status is None or card.status == status]
-    return paginate(sorted(rows, key=lambda card: (card.label, card.id)), 10)
+    rows.sort(key=lambda card: (card.label, card.id))
+    return paginate([CardSummary(row.id, row.label, row.last_four, row.status) for row in rows], 10)
 
 
 @server.tool(idempotent=True)
-def freeze_card(session: Session, card_id: CardId) -> Card:
+def freeze_card(session: Session, card_id: CardId) -> CardDetails:
     """Block a card at once, for example when it is lost or a payment looks wrong.
 
     Args:
@@ -517,11 +582,11 @@ def freeze_card(session: Session, card_id: CardId) -> Card:
     card = card_of(session, card_id)
     if card.status != "active":
         raise ToolError(Fault.CARD_NOT_ACTIVE, f"{card.label} is already frozen.")
-    return session.table(Card).put(replace(card, status="frozen"))
+    return _card_details(session.table(Card).put(replace(card, status="frozen")))
 
 
 @server.tool()
-def unfreeze_card(session: Session, card_id: CardId, pin: Pin) -> Card:
+def unfreeze_card(session: Session, card_id: CardId, pin: Pin) -> CardDetails:
     """Make a frozen card usable again. Needs the PIN of the card's account.
 
     Args:
@@ -539,11 +604,11 @@ def unfreeze_card(session: Session, card_id: CardId, pin: Pin) -> Card:
     if card.expires < session.now.date():
         raise ToolError(Fault.CARD_EXPIRED, f"{card.label} expired on {card.expires} and stays blocked.")
     check_pin(account_of(session, card.account_id), pin)
-    return session.table(Card).put(replace(card, status="active"))
+    return _card_details(session.table(Card).put(replace(card, status="active")))
 
 
 @server.tool(idempotent=True)
-def set_card_limit(session: Session, card_id: CardId, daily_limit: Amount) -> Card:
+def set_card_limit(session: Session, card_id: CardId, daily_limit: Amount) -> CardDetails:
     """Change what an active card may spend in a day.
 
     Args:
@@ -560,7 +625,7 @@ def set_card_limit(session: Session, card_id: CardId, daily_limit: Amount) -> Ca
     limit = money(daily_limit, card.daily_limit.currency)
     if daily_limit > DAILY_LIMIT_CEILING:
         raise ToolError(Fault.LIMIT_OUT_OF_RANGE, f"A card may spend at most {DAILY_LIMIT_CEILING} a day.")
-    return session.table(Card).put(replace(card, daily_limit=limit))
+    return _card_details(session.table(Card).put(replace(card, daily_limit=limit)))
 
 
 @server.tool()
@@ -568,7 +633,7 @@ def dispute_transaction(
     session: Session,
     transaction_id: TransactionId,
     reason: Annotated[str, Field(min_length=5, max_length=300)],
-) -> Transaction:
+) -> TransactionSummary:
     """Contest an outgoing booking of the last 60 days that the customer does not recognise.
 
     Args:
@@ -585,4 +650,4 @@ def dispute_transaction(
     age = session.now - row.booked_at
     if row.amount.minor >= 0 or row.category == "transfer" or age > DISPUTE_WINDOW:
         raise ToolError(Fault.NOT_DISPUTABLE, "Only outgoing payments of the last 60 days can be disputed.")
-    return session.table(Transaction).put(replace(row, disputed=True))
+    return _booking_summary(session.table(Transaction).put(replace(row, disputed=True)))

@@ -142,11 +142,11 @@ class ToolServer:
             text = tool.render(result)
             effects = session.commit(name, arguments)
         except ToolError as error:
-            return Outcome.failure(error.code, error.message, session.rollback())
+            return Outcome.failure(str(error.code), error.message, session.rollback())
         except Exception:  # the boundary: a fault of ours is logged and must not end the episode
             log.exception("internal error in %s.%s", self.name, name)
             message = f"{name} failed inside the server; nothing was changed."
-            return Outcome.failure(KernelFault.INTERNAL, message, session.rollback())
+            return Outcome.failure(str(KernelFault.INTERNAL), message, session.rollback())
         return Outcome(True, text, "", effects)
 
 

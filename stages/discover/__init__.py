@@ -1,0 +1,1 @@
+"""Discovery: which tools depend on which, with the evidence for each edge."""

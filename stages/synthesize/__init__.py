@@ -1,0 +1,1 @@
+"""Synthesis: conversations written by a state machine, grounded in live server state."""

@@ -1,0 +1,1 @@
+"""Validation: replay, provenance, duplicates and expectations; then the dataset's rows and splits."""
