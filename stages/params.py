@@ -120,6 +120,7 @@ class EvaluateParams(Block):
     rows: Annotated[int, Field(ge=1)] = 500
     batch: Annotated[int, Field(ge=1)] = 16
     bfcl_sample: Annotated[int, Field(ge=0, le=200)] = 200
+    bfcl_context: Annotated[int, Field(ge=256)] = 16_384
     bootstrap_samples: Annotated[int, Field(ge=100)] = 10_000
 
 

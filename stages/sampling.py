@@ -9,7 +9,7 @@ it on a fork of the session.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,13 +91,14 @@ class LiveState:
             self._things[entity] = list(found.values())
         return self._things[entity]
 
-    def lookup(self, thing: Thing, mentioned: str) -> list[PlannedCall]:
+    def lookup(self, thing: Thing, mentioned: str, known: Container[str] = ()) -> list[PlannedCall]:
         """The calls by which a model finds a thing that was mentioned by one of its fields.
 
         The first listing that shows the thing wins: a search for what was mentioned, the plain
-        listing, then a full page. Parents come first.
+        listing, then a full page. Parents come first, unless their ids are known.
         """
-        calls = [call for parent in thing.parents for call in self.lookup(parent, parent.label)]
+        unknown = [parent for parent in thing.parents if parent.id not in known]
+        calls = [call for parent in unknown for call in self.lookup(parent, parent.label, known)]
         tool = self.server.tools[thing.call.name]
         names = {parameter.name for parameter in tool.parameters}
         required = {p.name: thing.call.arguments[p.name] for p in tool.parameters if p.required}
@@ -280,3 +281,15 @@ def _sightings(schema: Mapping[str, Any], value: Any, entity: str, holder: Mappi
     elif isinstance(value, list):
         for item in value:
             yield from _sightings(schema.get("items", {}), item, entity, holder)
+
+
+def strings(value: Json | Mapping[str, Json]) -> Iterator[str]:
+    """Every string inside a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)

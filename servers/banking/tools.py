@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
-from decimal import Decimal
+from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
@@ -26,14 +25,40 @@ from servers.banking.model import (
     Transaction,
     TransactionId,
 )
+from servers.banking.rules import (
+    account_of,
+    balance_of,
+    book,
+    card_of,
+    check_funds,
+    check_payment,
+    check_pin,
+    left_today,
+    money,
+    payee_of,
+)
 from servers.banking.seed import build, iban
+from servers.banking.views import (
+    AccountDetails,
+    AccountSummary,
+    Booking,
+    CardDetails,
+    CardSummary,
+    PayeeSummary,
+    Removed,
+    ScheduledSummary,
+    Statement,
+    TransactionSummary,
+    booking_summary,
+    card_details,
+    scheduled_summary,
+)
 from servers.kernel.errors import ToolError
 from servers.kernel.page import Limit, Offset, Page, paginate, search
 from servers.kernel.server import Known, ToolServer
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Date, Money, Sensitive
 
-COOLING_OFF = timedelta(hours=24)
 DISPUTE_WINDOW = timedelta(days=60)
 DAILY_LIMIT_CEILING = 5000
 
@@ -57,214 +82,6 @@ server = ToolServer(
     faults=Fault,
     knows=knows,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class AccountSummary:
-    """An account in a list."""
-
-    id: AccountId
-    name: str
-    kind: AccountKind
-    balance: Money
-
-
-@dataclass(frozen=True, slots=True)
-class AccountDetails:
-    """An account with what may still leave it today."""
-
-    id: AccountId
-    name: str
-    kind: AccountKind
-    balance: Money
-    daily_limit: Money
-    left_today: Money
-    frozen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PayeeSummary:
-    """A payee in a list."""
-
-    id: PayeeId
-    name: str
-    currency: str
-
-
-@dataclass(frozen=True, slots=True)
-class TransactionSummary:
-    """A booking in a list."""
-
-    id: TransactionId
-    on: date
-    amount: Money
-    counterparty: str
-    memo: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduledSummary:
-    """A payment to come in a list."""
-
-    id: ScheduledId
-    amount: Money
-    on: date
-    memo: str
-
-
-@dataclass(frozen=True, slots=True)
-class CardSummary:
-    """A card in a list."""
-
-    id: CardId
-    label: str
-    last_four: str
-    status: CardStatus
-
-
-@dataclass(frozen=True, slots=True)
-class CardDetails:
-    """A card after a change."""
-
-    id: CardId
-    label: str
-    status: CardStatus
-    daily_limit: Money
-
-
-@dataclass(frozen=True, slots=True)
-class Booking:
-    """One side of a finished payment or transfer."""
-
-    transaction_id: TransactionId
-    account_id: AccountId
-    amount: Money
-    new_balance: Money
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """Totals of one account over one calendar month."""
-
-    account_id: AccountId
-    month: str
-    money_in: Money
-    money_out: Money
-    transactions: int
-    largest_payment_to: str
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """Confirms that something is gone."""
-
-    id: str
-    removed: bool = True
-
-
-def account_of(session: Session, account_id: str) -> Account:
-    """The account, or an error that says how to find one."""
-    return session.table(Account).require(account_id, "list_accounts shows the valid account ids.")
-
-
-def payee_of(session: Session, payee_id: str) -> Payee:
-    """The payee, or an error that says how to find one."""
-    return session.table(Payee).require(payee_id, "list_payees shows the valid payee ids.")
-
-
-def card_of(session: Session, card_id: str) -> Card:
-    """The card, or an error that says how to find one."""
-    return session.table(Card).require(card_id, "list_cards shows the valid card ids.")
-
-
-def balance_of(session: Session, account: Account) -> Money:
-    """The balance after every scheduled payment whose day has come."""
-    due = (p.amount for p in session.table(ScheduledPayment).where(account_id=account.id) if p.on <= session.now.date())
-    return sum(due, Money(0, account.balance.currency)) * -1 + account.balance
-
-
-def left_today(session: Session, account: Account) -> Money:
-    """What the daily limit still lets out; transfers between own accounts don't count."""
-    today = session.now.date()
-    bookings = session.table(Transaction).where(account_id=account.id)
-    spent = -sum(
-        b.amount.minor
-        for b in bookings
-        if b.booked_at.date() == today and b.amount.minor < 0 and b.category != "transfer"
-    )
-    return Money(max(0, account.daily_limit.minor - spent), account.balance.currency)
-
-
-def money(amount: Decimal, currency: str) -> Money:
-    """An amount in a currency that may have no decimals."""
-    try:
-        return Money.of(amount, currency)
-    except ValueError as error:
-        raise ToolError(Fault.INVALID_AMOUNT, f"{error}. Round the amount.") from None
-
-
-def check_pin(account: Account, pin: str) -> None:
-    """Refuse a PIN that isn't the account's."""
-    if pin != account.pin:
-        raise ToolError(Fault.WRONG_PIN, f"The PIN is not that of {account.name}. Ask the customer for it.")
-
-
-def check_funds(session: Session, account: Account, amount: Money) -> None:
-    """Refuse to take from a frozen or an empty account."""
-    if account.frozen:
-        raise ToolError(Fault.ACCOUNT_FROZEN, f"{account.name} is frozen; use another account from list_accounts.")
-    available = balance_of(session, account)
-    if amount > available:
-        raise ToolError(
-            Fault.INSUFFICIENT_FUNDS,
-            f"{account.name} holds {available}, which is less than {amount}. Pay less or use another account.",
-        )
-
-
-def book(
-    session: Session, account: Account, amount: Money, counterparty: str, category: Category, memo: str
-) -> Booking:
-    """Write one booking and the new balance."""
-    session.table(Account).put(replace(account, balance=account.balance + amount))
-    row = Transaction(session.new_id("TXN"), account.id, session.now, amount, counterparty, category, memo)
-    session.table(Transaction).add(row)
-    updated = account_of(session, account.id)
-    return Booking(row.id, account.id, amount, balance_of(session, updated))
-
-
-def check_payment(session: Session, account: Account, payee: Payee, amount: Money) -> None:
-    """The rules that an immediate and a scheduled payment share."""
-    if account.frozen:
-        raise ToolError(Fault.ACCOUNT_FROZEN, f"{account.name} is frozen; use another account from list_accounts.")
-    if payee.currency != account.balance.currency:
-        raise ToolError(
-            Fault.CURRENCY_MISMATCH,
-            f"{payee.name} is paid in {payee.currency} and {account.name} is in {account.balance.currency}. "
-            f"Use an account in {payee.currency}.",
-        )
-    free_at = payee.added_at + COOLING_OFF
-    if session.now < free_at:
-        raise ToolError(
-            Fault.PAYEE_COOLING_OFF,
-            f"{payee.name} was just added and can be paid from {free_at:%Y-%m-%d %H:%M} UTC on.",
-        )
-    if amount > account.daily_limit:
-        raise ToolError(
-            Fault.DAILY_LIMIT_EXCEEDED,
-            f"{account.name} lets out at most {account.daily_limit} a day. Pay less.",
-        )
-
-
-def _booking_summary(row: Transaction) -> TransactionSummary:
-    return TransactionSummary(row.id, row.booked_at.date(), row.amount, row.counterparty, row.memo)
-
-
-def _scheduled_summary(row: ScheduledPayment) -> ScheduledSummary:
-    return ScheduledSummary(row.id, row.amount, row.on, row.memo)
-
-
-def _card_details(row: Card) -> CardDetails:
-    return CardDetails(row.id, row.label, row.status, row.daily_limit)
 
 
 @server.tool(read_only=True)
@@ -316,7 +133,7 @@ def list_transactions(
     )
     rows = [row for row in rows if category is None or row.category == category]
     rows.sort(key=lambda row: (-row.booked_at.timestamp(), row.id))
-    return paginate([_booking_summary(row) for row in rows], limit, offset)
+    return paginate([booking_summary(row) for row in rows], limit, offset)
 
 
 @server.tool(read_only=True)
@@ -486,7 +303,7 @@ def schedule_payment(
     source_account_id: AccountId,
     payee_id: PayeeId,
     amount: Amount,
-    on: Date,
+    payment_date: Date,
     pin: Pin,
     memo: Memo = "",
 ) -> ScheduledSummary:
@@ -496,7 +313,7 @@ def schedule_payment(
         source_account_id: the account that will pay.
         payee_id: who is paid.
         amount: how much, in the account's currency.
-        on: the day, from tomorrow to a year ahead.
+        payment_date: the day, from tomorrow to a year ahead.
         pin: the account's four-digit PIN as the customer said it.
         memo: text for the payee.
 
@@ -509,15 +326,15 @@ def schedule_payment(
     account, payee = account_of(session, source_account_id), payee_of(session, payee_id)
     check_pin(account, pin)
     today = session.now.date()
-    if not today < on <= today + timedelta(days=365):
+    if not today < payment_date <= today + timedelta(days=365):
         raise ToolError(
             Fault.DATE_NOT_ALLOWED,
             f"The day must lie between {today + timedelta(days=1)} and {today + timedelta(days=365)}.",
         )
     total = money(amount, account.balance.currency)
     check_payment(session, account, payee, total)
-    row = ScheduledPayment(session.new_id("SCH"), account.id, payee.id, total, on, memo)
-    return _scheduled_summary(session.table(ScheduledPayment).add(row))
+    row = ScheduledPayment(session.new_id("SCH"), account.id, payee.id, total, payment_date, memo)
+    return scheduled_summary(session.table(ScheduledPayment).add(row))
 
 
 @server.tool(read_only=True)
@@ -534,7 +351,7 @@ def list_scheduled_payments(
     account_of(session, account_id)
     rows = [row for row in session.table(ScheduledPayment).where(account_id=account_id) if row.on > session.now.date()]
     rows.sort(key=lambda row: (row.on, row.id))
-    return paginate([_scheduled_summary(row) for row in rows], limit, offset)
+    return paginate([scheduled_summary(row) for row in rows], limit, offset)
 
 
 @server.tool(destructive=True)
@@ -582,7 +399,7 @@ def freeze_card(session: Session, card_id: CardId) -> CardDetails:
     card = card_of(session, card_id)
     if card.status != "active":
         raise ToolError(Fault.CARD_NOT_ACTIVE, f"{card.label} is already frozen.")
-    return _card_details(session.table(Card).put(replace(card, status="frozen")))
+    return card_details(session.table(Card).put(replace(card, status="frozen")))
 
 
 @server.tool()
@@ -604,7 +421,7 @@ def unfreeze_card(session: Session, card_id: CardId, pin: Pin) -> CardDetails:
     if card.expires < session.now.date():
         raise ToolError(Fault.CARD_EXPIRED, f"{card.label} expired on {card.expires} and stays blocked.")
     check_pin(account_of(session, card.account_id), pin)
-    return _card_details(session.table(Card).put(replace(card, status="active")))
+    return card_details(session.table(Card).put(replace(card, status="active")))
 
 
 @server.tool(idempotent=True)
@@ -625,7 +442,7 @@ def set_card_limit(session: Session, card_id: CardId, daily_limit: Amount) -> Ca
     limit = money(daily_limit, card.daily_limit.currency)
     if daily_limit > DAILY_LIMIT_CEILING:
         raise ToolError(Fault.LIMIT_OUT_OF_RANGE, f"A card may spend at most {DAILY_LIMIT_CEILING} a day.")
-    return _card_details(session.table(Card).put(replace(card, daily_limit=limit)))
+    return card_details(session.table(Card).put(replace(card, daily_limit=limit)))
 
 
 @server.tool()
@@ -650,4 +467,4 @@ def dispute_transaction(
     age = session.now - row.booked_at
     if row.amount.minor >= 0 or row.category == "transfer" or age > DISPUTE_WINDOW:
         raise ToolError(Fault.NOT_DISPUTABLE, "Only outgoing payments of the last 60 days can be disputed.")
-    return _booking_summary(session.table(Transaction).put(replace(row, disputed=True)))
+    return booking_summary(session.table(Transaction).put(replace(row, disputed=True)))

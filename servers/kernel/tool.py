@@ -178,6 +178,11 @@ def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> Paramete
     )
 
 
+def _is_nullable(schema: Any) -> bool:
+    """Whether a field may be null, which in a result means that it is left out."""
+    return isinstance(schema, dict) and {"type": "null"} in schema.get("anyOf", ())
+
+
 _IMPLIED = (("minimum", -MAX_INTEGER), ("maximum", MAX_INTEGER), ("maxLength", MAX_TEXT), ("default", None))
 """Keywords that hold for every parameter or result, so that saying them tells a model nothing."""
 
@@ -191,14 +196,17 @@ def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
             return [walk(item) for item in node]
         if not isinstance(node, dict):
             return node
-        if "anyOf" in node and {"type": "null"} in node["anyOf"]:
+        if _is_nullable(node):
             (present,) = [item for item in node["anyOf"] if item != {"type": "null"}]
             return walk({**{key: value for key, value in node.items() if key != "anyOf"}, **present})
         if "$ref" in node:
             target = definitions[node["$ref"].rsplit("/", 1)[1]]
             return walk({**target, **{key: value for key, value in node.items() if key != "$ref"}})
         out = {}
+        absent = [] if properties else [k for k, v in node.get("properties", {}).items() if _is_nullable(v)]
         for key, value in node.items():
+            if key == "required" and absent:
+                value = [name for name in value if name not in absent]
             if not properties and (key == "title" or (key, value) in _IMPLIED):
                 continue
             out[key] = walk(value, properties=key == "properties" and not properties)

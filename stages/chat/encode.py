@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from stages.chat.format import ChatFormat
@@ -17,9 +17,16 @@ class Encoded(NamedTuple):
 
 
 def encode_conversation(
-    chat: ChatFormat, tools: Sequence[ToolSpec], messages: Sequence[Message], *, first_trained: int = 0
+    chat: ChatFormat,
+    tools: Sequence[ToolSpec],
+    messages: Sequence[Message],
+    *,
+    first_trained: int = 0,
+    only_shown: Collection[int] = (),
 ) -> Encoded:
     """Encode up to the last assistant message; those at index >= `first_trained` are the policy's own.
+
+    Messages at the indices in `only_shown` are part of the text and take no part in the loss.
 
     Raises ValueError if there is none.
     """
@@ -32,5 +39,5 @@ def encode_conversation(
         own = chat.reply(messages[turn])
         between = chat.continuation(messages[turn + 1 : following]) if following is not None else []
         ids += own + between
-        mask += [True] * len(own) + [False] * len(between)
+        mask += [turn not in only_shown] * len(own) + [False] * len(between)
     return Encoded(tuple(ids), tuple(mask))

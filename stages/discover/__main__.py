@@ -23,15 +23,7 @@ from stages.teacher.client import Teacher
 def main(ctx: StageContext[DiscoverParams]) -> Sequence[Path]:
     """Run the pairs, ask the teacher, write edges, graph and chains."""
     params, catalog = ctx.params, ctx.catalog
-    asked = ctx.block(TeacherParams, "teacher")
-    teacher = Teacher(asked)
-    edges: list[Edge] = []
-    with ctx.progress("Trying tool pairs", total=len(catalog.servers)) as bar:
-        for server in catalog.servers.values():
-            found = list(Executor(catalog, server, ctx.seed, params.bindings).edges())
-            labels = asyncio.run(judge(teacher, server, params, asked.discover_temperature, lambda n: None))
-            edges += merge(server.name, found, labels)
-            bar.advance(1)
+    edges = asyncio.run(find_edges(ctx))
     graph = build_graph(catalog, edges, params.trust)
     chains = draw_chains(graph, params.chains, params.chain_length, ctx.seed)
     metrics = summary(graph, edges, chains)
@@ -43,6 +35,20 @@ def main(ctx: StageContext[DiscoverParams]) -> Sequence[Path]:
     write_json(REPORTS / "metrics" / "discover.json", metrics)
     ctx.log_metrics({key: value for key, value in metrics.items() if isinstance(value, int | float)})
     return [DATA / "graph", REPORTS / "metrics" / "discover.json"]
+
+
+async def find_edges(ctx: StageContext[DiscoverParams]) -> list[Edge]:
+    """The edges of every server, from execution and from the teacher."""
+    asked = ctx.block(TeacherParams, "teacher")
+    teacher = Teacher(asked)
+    edges: list[Edge] = []
+    with ctx.progress("Trying tool pairs", total=len(ctx.catalog.servers)) as bar:
+        for server in ctx.catalog.servers.values():
+            found = list(Executor(ctx.catalog, server, ctx.seed, ctx.params.bindings).edges())
+            labels = await judge(teacher, server, ctx.params, asked.discover_temperature)
+            edges += merge(server.name, found, labels)
+            bar.advance(1)
+    return edges
 
 
 def summary(graph: nx.DiGraph, edges: Sequence[Edge], chains: Sequence[Chain]) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """Edges found by running tools: on a fresh session, B alone and B after A.
 
 *Explicit*: A's output is fed to B. The edge stands if B then works, and fails with an identifier that
-A has not shown (or, for something that A creates, on a session where A has not run).
+A has not shown (or, for something that A creates, on a session where A has not run). An identifier that A
+was given itself is none of its outputs.
 *Implicit*: B fails on the fresh session with some live arguments, and works after A on the same things.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +20,7 @@ from servers.kernel.session import Session
 from servers.kernel.store import Effects
 from servers.kernel.tool import Parameter, Tool
 from stages.discover.edges import Edge
-from stages.sampling import Binding, LiveState, PlannedCall, Thing, shown_entities, walk
+from stages.sampling import Binding, LiveState, PlannedCall, Thing, shown_entities, strings, walk
 
 ABSENT = "no-such-id"
 """An identifier that no session ever issues."""
@@ -67,8 +69,9 @@ class Executor:
     def _sample(self, tool: Tool) -> None:
         works: list[Run] = []
         fails: list[tuple[Binding, str]] = []
-        for attempt in range(self._count * 6):
-            if len(works) >= self._count and len(fails) >= self._count:
+        by_code: Counter[str] = Counter()
+        for attempt in range(self._count * 12):
+            if len(works) >= self._count and len(fails) >= 2 * self._count:
                 break
             binding = self._live.bind(tool, Dice(attempt, f"discover/{tool.name}"))
             if binding is None:
@@ -77,7 +80,8 @@ class Executor:
             outcome = self._server.call(fork, tool.name, binding.arguments)
             if outcome.ok and len(works) < self._count:
                 works.append(Run(binding, outcome.effects, outcome.text, fork))
-            elif not outcome.ok and len(fails) < self._count:
+            elif not outcome.ok and by_code[outcome.error_code] < self._count:
+                by_code[outcome.error_code] += 1
                 fails.append((binding, outcome.error_code))
         self._works[tool.name], self._fails[tool.name] = works, fails
 
@@ -106,18 +110,20 @@ class Executor:
         assert parameter.entity is not None
         for run in self._works[first.name]:
             call = PlannedCall(first.name, run.binding.arguments)
-            for seen in list(walk(first, json.loads(run.text), parameter.entity))[:SIGHTINGS]:
+            own = set(strings(run.binding.arguments))
+            found = [s for s in walk(first, json.loads(run.text), parameter.entity) if s.id not in own]
+            for seen in found[:SIGHTINGS]:
                 thing = Thing(parameter.entity, seen.id, seen.shown, call)
                 for attempt in range(self._count):
                     dice = Dice(attempt, f"feed/{first.name}/{second.name}")
                     binding = self._live.bind(second, dice, {parameter.name: thing})
                     if binding and self._server.call(run.after.fork(), second.name, binding.arguments).ok:
-                        code = self._without(second, parameter, binding, seen.id)
+                        code = self._without(second, parameter, binding)
                         if code:
                             return code
         return ""
 
-    def _without(self, second: Tool, parameter: Parameter, binding: Binding, fed: str) -> str:
+    def _without(self, second: Tool, parameter: Parameter, binding: Binding) -> str:
         """How `second` fails when it does not have what `first` gave it."""
         fresh = self._server.call(self._session.fork(), second.name, binding.arguments)
         if not fresh.ok:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -43,7 +43,6 @@ async def judge(
     server: ToolServer,
     params: DiscoverParams,
     temperature: float,
-    on_done: Callable[[int], None],
 ) -> dict[tuple[str, str], str]:
     """The teacher's label for each ordered pair that it calls dependent; unreadable answers count as none."""
     pairs = list(combinations(server.tools.values(), 2))
@@ -58,8 +57,6 @@ async def judge(
             return _VERDICTS.validate_json(answer.message.content)
         except (TeacherError, ValidationError):
             return []
-        finally:
-            on_done(len(batch))
 
     labels: dict[tuple[str, str], str] = {}
     known = {frozenset((a.name, b.name)) for a, b in pairs}

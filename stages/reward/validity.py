@@ -100,7 +100,7 @@ def _has_type(value: Json, name: Json) -> bool:
 def _resolve(reference: str, root: Mapping[str, Json]) -> Json:
     """The part of the schema that a local JSON pointer names; True (anything fits) if there is none."""
     node: Json = dict(root)
-    for part in reference.removeprefix("#").strip("/").split("/"):
+    for part in filter(None, reference.removeprefix("#").split("/")):
         if not isinstance(node, Mapping) or part not in node:
             return True
         node = node[part]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from string import Formatter
 from typing import Any
 
 from servers.kernel.catalog import Catalog
@@ -18,7 +19,7 @@ from stages.synthesize.draft import Draft
 from stages.synthesize.machine import Event, Machine, State
 from stages.synthesize.mix import Job
 from stages.synthesize.truth import ground_truth
-from stages.teacher.client import Completion, Teacher
+from stages.teacher.client import Completion, Teacher, TeacherError
 
 MAX_ROUNDS = 12
 """Assistant messages in one user turn, before the turn is closed."""
@@ -94,7 +95,10 @@ class Dialogue:
         last = [m for m in self._episode.messages[-1:] if script["role"] == "details"]
         messages = [Message("system", prompt), *last, Message("user", material)]
         completion = await self._teacher.complete(messages, script=script, seed=self._job.index)
-        return self._spent.add(completion).content
+        text = self._spent.add(completion).content
+        if not text.strip():
+            raise TeacherError(f"{self._teacher.params.model}: a call where a user's message was asked for")
+        return text
 
     async def _act(self, script: Mapping[str, Any]) -> None:
         """The assistant's part of one turn, with recovery from failed calls."""
@@ -163,16 +167,23 @@ class Dialogue:
 def _material(script: Mapping[str, Any]) -> dict[str, Any]:
     """What the writer of a user message is told; the plan of calls is not part of it."""
     if script["role"] == "details":
-        return {"values": script["values"]}
+        return {"values": script["values"], "where": script["parents"]}
     wants = [
         {
             "wish": sentence["ask"],
-            "values": {k: v for k, v in sentence["values"].items() if "." in k or not k.endswith("_id")},
+            "values": {k: sentence["values"][k] for k in _mentioned(sentence)},
+            "where": sentence["parents"],
             "withheld": sentence["withheld"],
         }
         for sentence in script["sentences"]
     ]
     return {"wants": wants}
+
+
+def _mentioned(sentence: Mapping[str, Any]) -> list[str]:
+    """The placeholders that the user fills in: an identifier that is found by a lookup is never one."""
+    keys = (key for _, key, _, _ in Formatter().parse(sentence["ask"]) if key)
+    return [key for key in keys if key.partition(".")[0] not in sentence["withheld"]]
 
 
 def _prompt(name: str, **values: str) -> str:

@@ -22,7 +22,7 @@ from stages.records import Json, ToolSpec
 from stages.sampling import LiveState, PlannedCall, shown_entities
 from stages.synthesize.mix import Job
 from stages.synthesize.perturb import visible_tools
-from stages.synthesize.plan import Knowledge, Planner, Sentence, TurnPlan
+from stages.synthesize.plan import Knowledge, Planner, Sentence, TurnPlan, shown_fields
 
 ACTIONS_PER_TURN = 2
 """Most things that one user turn asks for."""
@@ -173,7 +173,9 @@ class Drafter:
             _query((asked, *plan.sentences[1:]), job.persona, first),
             _assistant((), close="question", missing=list(silent)),
         )
-        reply = DraftTurn({"role": "details", "values": silent}, _assistant(plan.batches), clarifies=True)
+        reply = DraftTurn(
+            {"role": "details", "values": silent, "parents": said.parents}, _assistant(plan.batches), clarifies=True
+        )
         return [ask, reply]
 
     def _mistaken(self, plan: TurnPlan, server: ToolServer, dice: Dice) -> tuple[tuple[PlannedCall, ...], ...]:
@@ -225,8 +227,8 @@ def withheld(tool: Tool, sentence: Sentence, level: str, dice: Dice) -> dict[str
     options = {}
     for parameter in tool.parameters:
         if parameter.required and parameter.name in wanted:
-            field = wanted[parameter.name]
-            options[parameter.name] = sentence.values[f"{parameter.name}.{field}" if field else parameter.name]
+            fields = [f"{parameter.name}.{field}" for field in shown_fields(sentence.ask, parameter.name)]
+            options[parameter.name] = ", ".join(sentence.values[key] for key in fields or [parameter.name])
     if level != "minimal" and options:
         name = dice.choice(sorted(options))
         return {name: options[name]}

@@ -124,11 +124,12 @@ class Planner:
 
     def _carried(self, tool: Tool) -> dict[str, Thing]:
         """Parameters that take what an earlier action of the conversation returned."""
-        return {
-            p.name: self._known.outputs[p.entity]
-            for p in tool.parameters
-            if p.entity in self._known.outputs and p.required and p.schema.get("type") != "array"
-        }
+        carried: dict[str, Thing] = {}
+        for p in tool.parameters:
+            output = self._known.outputs.get(p.entity or "")
+            if output and p.required and p.schema.get("type") != "array" and output not in carried.values():
+                carried[p.name] = output
+        return carried
 
     def _is_clear(self, tool: Tool, binding: Binding) -> bool:
         """Whether the request would leave no doubt: every needed value is said, every thing is unique."""
@@ -140,7 +141,7 @@ class Planner:
             parameter = _parameter(tool, name)
             if parameter.natural and wanted.get(name, "") == "":
                 continue
-            fields = _shown_fields(binding.ask, name)
+            fields = shown_fields(binding.ask, name)
             if name not in wanted or not fields:
                 return False
             for thing in things:
@@ -169,9 +170,9 @@ class Planner:
                 return False
             texts.append((call, outcome.text))
         self._session = fork
+        self._sentences.append(self._sentence(tool, binding))
         for call, text in texts:
             self._learn(call, text, is_action=call is action)
-        self._sentences.append(self._sentence(tool, binding))
         self._batches += [*lookups, (action,)]
         self._ends.append(len(self._batches))
         self._things += [thing for group in binding.things.values() for thing in group]
@@ -186,12 +187,12 @@ class Planner:
         for name, things in binding.things.items():
             if _parameter(tool, name).natural:
                 continue
-            fields = _shown_fields(binding.ask, name)
+            fields = shown_fields(binding.ask, name)
             for thing in things:
                 if thing.id in self._known.shown:
                     continue
                 mentioned = str(thing.shown.get(fields[0], "")) if fields else ""
-                for depth, call in enumerate(self._live.lookup(thing, mentioned)):
+                for depth, call in enumerate(self._live.lookup(thing, mentioned, self._known.shown)):
                     key = (call.name, json.dumps(call.arguments, sort_keys=True))
                     while len(levels) <= depth:
                         levels.append([])
@@ -216,7 +217,7 @@ class Planner:
         parents: list[str] = []
         for name, argument in binding.arguments.items():
             things = binding.things.get(name, ())
-            for shown in _shown_fields(binding.ask, name):
+            for shown in shown_fields(binding.ask, name):
                 values[f"{name}.{shown}"] = " and ".join(str(thing.shown[shown]) for thing in things)
             values[name] = spoken(argument)
             carried = {thing.id for thing in self._known.outputs.values()}
@@ -247,6 +248,6 @@ def _parameter(tool: Tool, name: str) -> Parameter:
     return next(p for p in tool.parameters if p.name == name)
 
 
-def _shown_fields(ask: str, parameter: str) -> list[str]:
+def shown_fields(ask: str, parameter: str) -> list[str]:
     """Every field that a phrasing shows of one identifier."""
     return re.findall(r"\{" + re.escape(parameter) + r"\.(\w+)\}", ask)

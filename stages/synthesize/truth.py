@@ -1,7 +1,8 @@
 """Ground truth from what ran: the calls of a turn that succeeded, with the edges that their values prove.
 
 Call B depends on call A if an identifier among B's arguments was first shown, within the turn, by A's
-result. Provenance rather than a plan decides, so it is the same for every teacher.
+result in an earlier message: parallel calls never depend on each other. Provenance rather than a plan
+decides, so it is the same for every teacher.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from servers.kernel.catalog import Catalog
-from stages.records import ExecutedCall, Json, TruthCall
-from stages.sampling import shown_entities, walk
+from stages.records import ExecutedCall, TruthCall
+from stages.sampling import shown_entities, strings, walk
 
 
 def ground_truth(catalog: Catalog, calls: Sequence[ExecutedCall]) -> tuple[TruthCall, ...]:
@@ -20,7 +21,8 @@ def ground_truth(catalog: Catalog, calls: Sequence[ExecutedCall]) -> tuple[Truth
     origin: dict[str, int] = {}
     truth = []
     for index, call in enumerate(done):
-        sources = {origin[value] for value in _identifiers(catalog, call) if value in origin}
+        shown = {origin[value] for value in _identifiers(catalog, call) if value in origin}
+        sources = (source for source in shown if done[source].position < call.position)
         truth.append(TruthCall(call.name, dict(call.arguments or {}), tuple(sorted(sources))))
         for value in _shown(catalog, call):
             origin.setdefault(value, index)
@@ -30,7 +32,7 @@ def ground_truth(catalog: Catalog, calls: Sequence[ExecutedCall]) -> tuple[Truth
 def _identifiers(catalog: Catalog, call: ExecutedCall) -> Iterator[str]:
     for parameter in catalog.entry(call.name).tool.parameters:
         if parameter.entity is not None and call.arguments and parameter.name in call.arguments:
-            yield from _strings(call.arguments[parameter.name])
+            yield from strings(call.arguments[parameter.name])
 
 
 def _shown(catalog: Catalog, call: ExecutedCall) -> Iterator[str]:
@@ -38,11 +40,3 @@ def _shown(catalog: Catalog, call: ExecutedCall) -> Iterator[str]:
     result = json.loads(call.result)
     for entity in sorted(shown_entities(tool)):
         yield from (sighting.id for sighting in walk(tool, result, entity))
-
-
-def _strings(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from stages.params import TeacherParams
@@ -37,7 +38,7 @@ class Teacher:
 
     def __init__(self, params: TeacherParams) -> None:
         self.params = params
-        self._litellm = _load_litellm()
+        self._litellm, self._openai = _load_litellm(), import_module("openai")
         self._slots = asyncio.Semaphore(params.concurrency)
 
     @property
@@ -83,7 +84,7 @@ class Teacher:
         async with self._slots:
             try:
                 response = await self._litellm.acompletion(**request)
-            except self._litellm.exceptions.APIError as error:
+            except self._openai.OpenAIError as error:  # what all of LiteLLM's exceptions derive from
                 raise TeacherError(f"{self.params.model}: {type(error).__name__}: {error}") from None
         return self._read(response)
 

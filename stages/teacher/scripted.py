@@ -27,7 +27,7 @@ def write(script: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> d
         case "query":
             return {"content": wording.request(script["sentences"], script["persona"], script["first"], dice)}
         case "details":
-            return {"content": wording.details(script["values"])}
+            return {"content": wording.details(script["values"], script["parents"])}
         case "assistant":
             return _act(script, messages, dice)
         case "edges":

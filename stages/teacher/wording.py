@@ -48,7 +48,10 @@ def _sentence(sentence: Mapping[str, Any]) -> str:
     for key, value in values.items():
         text = text.replace("{" + key + "}", str(value))
     parents = [] if withheld else sentence["parents"]
-    text = text if text[-1] in ".?!" else f"{text}."
+    return _placed(text if text[-1] in ".?!" else f"{text}.", parents)
+
+
+def _placed(text: str, parents: Sequence[str]) -> str:
     return text + (f" (That's under {', '.join(parents)}.)" if parents else "")
 
 
@@ -65,10 +68,10 @@ def question(parameters: Sequence[str], dice: Dice) -> str:
     )
 
 
-def details(values: Mapping[str, str]) -> str:
-    """The user's reply to a question."""
+def details(values: Mapping[str, str], parents: Sequence[str]) -> str:
+    """The user's reply to a question, with the holders of what was left unplaced."""
     text = "; ".join(f"the {noun(name)} is {value}" for name, value in values.items())
-    return f"{text[0].upper()}{text[1:]}."
+    return _placed(f"{text[0].upper()}{text[1:]}.", parents)
 
 
 def missing_tool(dice: Dice) -> str:

@@ -50,7 +50,8 @@ def main(ctx: StageContext[ValidateParams]) -> Sequence[Path]:
                 rejected.append((conversation, rejection))
             bar.advance(1, failed=int(rejection is not None))
     if not accepted:
-        raise ArtifactError(f"none of {len(table)} conversations is valid: see the reasons in {source}")
+        reasons = ", ".join(f"{r.reason} ({c.id}: {r.detail})" for c, r in rejected[:3])
+        raise ArtifactError(f"none of {len(table)} conversations in {source} is valid: {reasons}")
     return write(ctx, accepted, rejected)
 
 
@@ -58,8 +59,8 @@ def check(ctx: StageContext[ValidateParams], conversation: Conversation, duplica
     """Why a conversation is rejected, or None."""
     found = (
         check_structure(conversation)
-        or check_replay(ctx.catalog, conversation, ctx.params.max_error_rate)
         or check_provenance(ctx.catalog, conversation)
+        or check_replay(ctx.catalog, conversation, ctx.params.max_error_rate)
     )
     if found is None:
         original = duplicates.duplicate_of(conversation)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from servers.kernel.catalog import Catalog
 from servers.kernel.tool import Parameter
+from stages.artifacts import dump
 from stages.conversations import Conversation
 from stages.records import Json, TruthCall
-from stages.sampling import LABELS, shown_entities, walk
+from stages.sampling import LABELS, shown_entities, strings, walk
 from stages.validate.reasons import Reason, Rejection
 
 SECRET_NAME = re.compile(r"pass(word|code)|token|pin$|cvv|card_number|secret", re.IGNORECASE)
 """Names of parameters that hold secrets, whether or not the schema marks them."""
+
+PAGE_ARGUMENTS = ("limit", "offset")
+"""How much of a list is read is the assistant's own choice."""
 
 SECRET_LENGTH = 3
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -51,18 +54,25 @@ class Sources:
 
 
 def check_provenance(catalog: Catalog, conversation: Conversation) -> Rejection | None:
-    """The first ground-truth argument that no source justifies, or None."""
+    """The first ground-truth argument that no source justifies, or None.
+
+    Tools and arguments that do not exist are left to the replay.
+    """
     sources = Sources()
     for number, turn in enumerate(conversation.turns):
         request = conversation.messages[turn.start].content
         sources.said += f"\n{request}"
-        touched = {value for call in turn.truth for value in _strings(call.arguments)}
-        results = iter([call.result for call in turn.calls if call.ok])
+        touched = {value for call in turn.truth for value in strings(call.arguments)}
+        results = {(call.name, dump(call.arguments)): call.result for call in turn.calls if call.ok}
         for call in turn.truth:
+            if call.name not in catalog.entries:
+                continue
             rejection = _check_call(catalog, call, sources, request, touched)
             if rejection is not None:
                 return Rejection(rejection.reason, f"turn {number}, {rejection.detail}")
-            sources.add_result(catalog, call.name, next(results))
+            shown = results.get((call.name, dump(call.arguments)))
+            if shown is not None:
+                sources.add_result(catalog, call.name, shown)
     return None
 
 
@@ -72,10 +82,12 @@ def _check_call(
     parameters = {p.name: p for p in catalog.entry(call.name).tool.parameters}
     text = sources.text
     for name, value in call.arguments.items():
-        parameter = parameters[name]
+        parameter = parameters.get(name)
+        if parameter is None or name in PAGE_ARGUMENTS:
+            continue
         where = f"{call.name}({name}={json.dumps(value)[:80]})"
         if parameter.sensitive or SECRET_NAME.search(name):
-            for secret in _strings(value):
+            for secret in strings(value):
                 if len(secret) >= SECRET_LENGTH and secret.casefold() not in text:
                     return Rejection(Reason.UNTRACED_SECRET, f"{where}: nobody gave this value")
         elif not all(_traced(leaf, text) for leaf in _leaves(value)):
@@ -91,7 +103,7 @@ def _conflict(parameter: Parameter, value: Json, sources: Sources, request: str,
     """Another thing of the same kind that the request names and the turn leaves alone; '' if none."""
     labels = sources.labels.get(parameter.entity or "", {})
     said = request.casefold()
-    chosen = [labels[key] for key in _strings(value) if key in labels]
+    chosen = [labels[key] for key in strings(value) if key in labels]
     if not chosen or any(label.casefold() in said for label in chosen):
         return ""
     named = [label for key, label in labels.items() if key not in touched and _mentions(said, label)]
@@ -120,14 +132,3 @@ def _leaves(value: Json) -> Iterator[str | float | bool | None]:
             yield from _leaves(item)
     else:
         yield value
-
-
-def _strings(value: Json | Mapping[str, Any]) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from servers.kernel.catalog import Catalog
 from servers.kernel.errors import KernelFault, UnknownToolError
 from servers.kernel.session import Session
+from stages.artifacts import dump
 from stages.conversations import Conversation
 from stages.validate.reasons import Reason, Rejection
 
@@ -52,6 +53,11 @@ def _check_truth(catalog: Catalog, session: Session, conversation: Conversation,
             return Rejection(Reason.UNKNOWN_TOOL, str(error))
         if not outcome.ok:
             return Rejection(Reason.TRUTH_FAILS, f"turn {number}, {call.name}: {outcome.text[:200]}")
+    ran = [(call.name, call.arguments) for call in turn.calls if call.ok]
+    for call in turn.truth:
+        if (call.name, call.arguments) not in ran:
+            detail = f"turn {number}, {call.name}({dump(call.arguments)[:200]}): no such call was made"
+            return Rejection(Reason.TRUTH_FAILS, detail)
     if session.state_hash != turn.state_hash:
         return Rejection(Reason.TRUTH_FAILS, f"turn {number}: the ground truth ends in another state")
     return None

@@ -33,4 +33,10 @@ def check_structure(conversation: Conversation) -> Rejection | None:
     users = [index for index, message in enumerate(conversation.messages) if message.role == "user"]
     if starts != users:
         return Rejection(Reason.RAGGED, f"turns begin at {starts}, user messages stand at {users}")
+    for number, turn in enumerate(conversation.turns):
+        messages = conversation.turn_messages(number)
+        asked = [(call.name, call.arguments) for message in messages for call in message.tool_calls]
+        shown = [message.content for message in messages if message.role == "tool"]
+        if asked != [(c.name, c.arguments) for c in turn.calls] or shown != [c.result for c in turn.calls]:
+            return Rejection(Reason.RAGGED, f"turn {number} records other calls than its messages show")
     return None

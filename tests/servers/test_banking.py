@@ -87,7 +87,7 @@ def payee_in_use(play: Play) -> None:
 
 
 def date_not_allowed(play: Play) -> None:
-    play.fails("date_not_allowed", "schedule_payment", **pay(play, on="2026-03-02"))
+    play.fails("date_not_allowed", "schedule_payment", **pay(play, payment_date="2026-03-02"))
 
 
 def already_sent(play: Play) -> None:

@@ -1,0 +1,5 @@
+"""A person's calendars, meetings, rooms and availability."""
+
+from servers.calendar.tools import server
+
+__all__ = ["server"]

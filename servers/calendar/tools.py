@@ -1,0 +1,8 @@
+"""The calendar's tools, group by group."""
+
+from __future__ import annotations
+
+from servers.calendar import tools_edit, tools_meet, tools_view
+from servers.calendar.server import server
+
+__all__ = ["server", "tools_edit", "tools_meet", "tools_view"]

@@ -1,0 +1,1 @@
+"""Report: one static page that opens from disk, drawn from the other stages' metrics and tables."""

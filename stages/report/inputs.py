@@ -1,0 +1,70 @@
+"""What the page is drawn from; whatever is missing is named with the stage that makes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from stages.artifacts import DATA, REPORTS, ArtifactError, read_json
+from stages.params import DEFAULT_SEED, ReportParams
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The artefacts at hand; `document` is `params.yaml` as plain data."""
+
+    data: Path = DATA
+    reports: Path = REPORTS
+    document: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = DEFAULT_SEED
+    params: ReportParams = field(default_factory=ReportParams)
+
+    def metrics(self, stage: str) -> Mapping[str, Any]:
+        """The metrics of a stage.
+
+        Raises:
+            ArtifactError: the file is missing, damaged or no mapping.
+        """
+        path = self.reports / "metrics" / f"{stage}.json"
+        loaded = read_json(path)
+        if not isinstance(loaded, dict):
+            raise ArtifactError(f"{path} holds no mapping: run `python -m stages.{stage}` again")
+        return loaded
+
+    def table(self, name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """These columns of the table `data/<name>`.
+
+        Raises:
+            ArtifactError: the table is missing or damaged, or lacks a column.
+        """
+        path = self.data / name
+        try:
+            schema = pq.read_schema(path)
+            lacking = [column for column in columns if column not in schema.names]
+            if lacking:
+                raise ArtifactError(f"{path} has no column {lacking[0]!r}: run its stage again")
+            return list(pq.read_table(path, columns=list(columns)).to_pylist())
+        except FileNotFoundError:
+            raise ArtifactError(f"{path} is missing: run the stage that makes it (see dvc.yaml)") from None
+        except (pa.ArrowInvalid, OSError) as error:
+            raise ArtifactError(f"{path} is damaged ({error}): remove it and run its stage again") from None
+
+    def log(self, name: str) -> list[dict[str, Any]]:
+        """The lines of a JSON-lines log under `data/policy`.
+
+        Raises:
+            ArtifactError: the log is missing or a line is no JSON.
+        """
+        path = self.data / "policy" / name
+        try:
+            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        except FileNotFoundError:
+            raise ArtifactError(f"{path} is missing: run `python -m stages.train`") from None
+        except ValueError as error:
+            raise ArtifactError(f"{path} is damaged ({error}): run `python -m stages.train` again") from None

