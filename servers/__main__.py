@@ -110,6 +110,24 @@ def serve(
     uvicorn.run(application, host=host, port=port, log_level="warning")
 
 
+@app.command()
+def coverage(
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Put the table into this Markdown file instead.")
+    ] = None,
+) -> None:
+    """Print a Markdown table of what each server has, or write it between a file's two markers."""
+    from servers.kernel.coverage import coverage_table, with_table  # networkx takes a while to import
+
+    table = coverage_table(load_catalog())
+    if write is None:
+        print(table)
+        return
+    if not write.is_file():
+        raise typer.BadParameter(f"{write} is no file", param_hint="--write")
+    write.write_text(with_table(write.read_text(encoding="utf-8"), table), encoding="utf-8")
+
+
 def _catalog(server: str | None) -> Catalog:
     return load_catalog((server,) if server else ())
 

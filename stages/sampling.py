@@ -91,26 +91,38 @@ class LiveState:
             self._things[entity] = list(found.values())
         return self._things[entity]
 
-    def lookup(self, thing: Thing, mentioned: str, known: Container[str] = ()) -> list[PlannedCall]:
+    def lookup(self, thing: Thing, mentioned: str, known: Container[str] = ()) -> list[PlannedCall] | None:
         """The calls by which a model finds a thing that was mentioned by one of its fields.
 
-        The first listing that shows the thing wins: a search for what was mentioned, the plain
-        listing, then a full page. Parents come first, unless their ids are known.
+        The first listing that shows the thing wins: a search for what was mentioned, then the plain
+        listing. Parents come first, unless their ids are known. None if no listing shows the thing, or each
+        needs a value that nobody mentioned.
         """
-        unknown = [parent for parent in thing.parents if parent.id not in known]
-        calls = [call for parent in unknown for call in self.lookup(parent, parent.label, known)]
+        calls: list[PlannedCall] = []
+        for parent in thing.parents:
+            found = [] if parent.id in known else self.lookup(parent, parent.label, known)
+            if found is None:
+                return None
+            calls += found
+        for arguments in self._searches(thing, mentioned):
+            outcome = self.server.call(self.session, thing.call.name, arguments)
+            if outcome.ok and self._shows(thing, outcome.text):
+                return [*calls, PlannedCall(thing.call.name, arguments)]
+        return None
+
+    def _searches(self, thing: Thing, mentioned: str) -> Iterator[Mapping[str, Json]]:
+        """Arguments of the thing's lookup that a request which mentions it justifies, best first."""
+        parameters = self.server.tools[thing.call.name].parameters
+        required = {p.name: thing.call.arguments[p.name] for p in parameters if p.required}
+        untold = {p.name for p in parameters if p.required and p.entity is None}
+        if any(p.name == "query" for p in parameters) and mentioned and untold <= {"query"}:
+            yield {**required, "query": mentioned}
+        if not untold:
+            yield required
+
+    def _shows(self, thing: Thing, text: str) -> bool:
         tool = self.server.tools[thing.call.name]
-        names = {parameter.name for parameter in tool.parameters}
-        required = {p.name: thing.call.arguments[p.name] for p in tool.parameters if p.required}
-        tries: list[Mapping[str, Json]] = [required]
-        if "query" in names and mentioned and "query" not in required:
-            tries.insert(0, {**required, "query": mentioned})
-        tries.append(thing.call.arguments)
-        for arguments in tries:
-            outcome = self.server.call(self.session, tool.name, arguments)
-            if outcome.ok and any(found.id == thing.id for found in walk(tool, json.loads(outcome.text), thing.entity)):
-                return [*calls, PlannedCall(tool.name, arguments)]
-        return [*calls, thing.call]
+        return any(found.id == thing.id for found in walk(tool, json.loads(text), thing.entity))
 
     def bind(
         self, tool: Tool, dice: Dice, given: Mapping[str, Thing] | None = None, ask: str | None = None
@@ -241,9 +253,17 @@ class Sighting:
 
 
 def producers(server: ToolServer, entity: str) -> list[Tool]:
-    """Read-only tools whose result shows ids of this kind: first those that need no id themselves."""
+    """Read-only tools whose result shows ids of this kind: those first that a person's words suffice for.
+
+    A lookup that needs another id comes later, and last one that needs a value which nobody mentions.
+    """
+
+    def demands(tool: Tool) -> tuple[int, int]:
+        required = [p for p in tool.parameters if p.required and p.name != "query"]
+        return sum(p.entity is None for p in required), len(required)
+
     found = [t for t in server.tools.values() if t.read_only and entity in shown_entities(t)]
-    return sorted(found, key=lambda t: sum(p.required and p.entity is not None for p in t.parameters))
+    return sorted(found, key=demands)
 
 
 def shown_entities(tool: Tool) -> set[str]:

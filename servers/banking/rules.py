@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 
 from servers.banking.model import (
     Account,
@@ -55,14 +54,6 @@ def left_today(session: Session, account: Account) -> Money:
         if b.booked_at.date() == today and b.amount.minor < 0 and b.category != "transfer"
     )
     return Money(max(0, account.daily_limit.minor - spent), account.balance.currency)
-
-
-def money(amount: Decimal, currency: str) -> Money:
-    """An amount in a currency that may have no decimals."""
-    try:
-        return Money.of(amount, currency)
-    except ValueError as error:
-        raise ToolError(Fault.INVALID_AMOUNT, f"{error}. Round the amount.") from None
 
 
 def check_pin(account: Account, pin: str) -> None:

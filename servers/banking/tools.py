@@ -34,7 +34,6 @@ from servers.banking.rules import (
     check_payment,
     check_pin,
     left_today,
-    money,
     payee_of,
 )
 from servers.banking.seed import build, iban
@@ -54,10 +53,11 @@ from servers.banking.views import (
     scheduled_summary,
 )
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.server import Known, ToolServer
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Date, Money, Sensitive
+from servers.shared.amounts import money
 
 DISPUTE_WINDOW = timedelta(days=60)
 DAILY_LIMIT_CEILING = 5000
@@ -113,7 +113,7 @@ def get_account(session: Session, account_id: AccountId) -> AccountDetails:
 def list_transactions(
     session: Session,
     account_id: AccountId,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     category: Category | None = None,
     limit: Limit = 3,
     offset: Offset = 0,
@@ -162,9 +162,7 @@ def get_statement(
 
 
 @server.tool(read_only=True)
-def list_payees(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[PayeeSummary]:
+def list_payees(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[PayeeSummary]:
     """List saved payees with their ids; search by name before paying somebody. Ordered by name.
 
     Args:
@@ -251,7 +249,7 @@ def transfer_between_accounts(
             f"{source.name} is in {source.balance.currency}, {target.name} in {target.balance.currency}; "
             "choose accounts in one currency.",
         )
-    sum_moved = money(amount, source.balance.currency)
+    sum_moved = money(amount, source.balance.currency, Fault.INVALID_AMOUNT)
     check_funds(session, source, sum_moved)
     book(session, target, sum_moved, source.name, "transfer", "own transfer")
     return book(session, source, sum_moved * -1, target.name, "transfer", "own transfer")
@@ -285,7 +283,7 @@ def send_payment(
     """
     account, payee = account_of(session, source_account_id), payee_of(session, payee_id)
     check_pin(account, pin)
-    total = money(amount, account.balance.currency)
+    total = money(amount, account.balance.currency, Fault.INVALID_AMOUNT)
     check_payment(session, account, payee, total)
     rest = left_today(session, account)
     if total > rest:
@@ -331,7 +329,7 @@ def schedule_payment(
             Fault.DATE_NOT_ALLOWED,
             f"The day must lie between {today + timedelta(days=1)} and {today + timedelta(days=365)}.",
         )
-    total = money(amount, account.balance.currency)
+    total = money(amount, account.balance.currency, Fault.INVALID_AMOUNT)
     check_payment(session, account, payee, total)
     row = ScheduledPayment(session.new_id("SCH"), account.id, payee.id, total, payment_date, memo)
     return scheduled_summary(session.table(ScheduledPayment).add(row))
@@ -439,7 +437,7 @@ def set_card_limit(session: Session, card_id: CardId, daily_limit: Amount) -> Ca
     card = card_of(session, card_id)
     if card.status != "active":
         raise ToolError(Fault.CARD_NOT_ACTIVE, f"{card.label} is frozen; unfreeze_card comes first.")
-    limit = money(daily_limit, card.daily_limit.currency)
+    limit = money(daily_limit, card.daily_limit.currency, Fault.INVALID_AMOUNT)
     if daily_limit > DAILY_LIMIT_CEILING:
         raise ToolError(Fault.LIMIT_OUT_OF_RANGE, f"A card may spend at most {DAILY_LIMIT_CEILING} a day.")
     return card_details(session.table(Card).put(replace(card, daily_limit=limit)))

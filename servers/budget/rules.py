@@ -5,7 +5,6 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date, timedelta
-from decimal import Decimal
 
 from servers.budget.model import Carried, Category, CategoryState, ClosedMonth, Expense, Fault, Rate, Recurring
 from servers.budget.seed import FIRST_MONTH
@@ -79,14 +78,6 @@ def check_open(session: Session, month: str) -> None:
 def first_open(session: Session) -> str:
     """The earliest month that is not closed."""
     return max((month_after(row.id) for row in session.table(ClosedMonth).all()), default=FIRST_MONTH)
-
-
-def money(amount: Decimal, currency: str) -> Money:
-    """An amount in a currency that may have no decimals."""
-    try:
-        return Money.of(amount, currency)
-    except ValueError as error:
-        raise ToolError(Fault.INVALID_AMOUNT, f"{error}. Round the amount.") from None
 
 
 def exchanged(session: Session, paid: Money, currency: str) -> Money:

@@ -23,7 +23,6 @@ from servers.budget.rules import (
     check_open,
     first_open,
     left,
-    money,
     month_after,
     spent,
     state_of,
@@ -38,12 +37,12 @@ from servers.budget.views import (
     SpendingReport,
 )
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.store import shown
 from servers.kernel.types import Amount, Money
+from servers.shared.amounts import money
 
-Query = Annotated[str, Field(max_length=80)]
 Month = Annotated[str, Field(pattern=r"^20\d\d-(0[1-9]|1[0-2])$")]
 
 
@@ -115,7 +114,14 @@ def create_budget_category(
                 f"{shown(other.name)} exists{' as an archived category' if other.archived else ''} ({other.id}); "
                 "choose another name or use set_budget_limit.",
             )
-    row = Category(session.new_id("BCAT"), name.strip(), money(monthly_limit, currency), strict, rollover, False)
+    row = Category(
+        session.new_id("BCAT"),
+        name.strip(),
+        money(monthly_limit, currency, Fault.INVALID_AMOUNT),
+        strict,
+        rollover,
+        False,
+    )
     return details(session, session.table(Category).add(row))
 
 
@@ -133,7 +139,7 @@ def set_budget_limit(session: Session, category_id: CategoryId, monthly_limit: A
         invalid_amount: the currency has no such fraction.
     """
     category = active_category(session, category_id)
-    wanted = money(monthly_limit, category.monthly_limit.currency)
+    wanted = money(monthly_limit, category.monthly_limit.currency, Fault.INVALID_AMOUNT)
     used = spent(session, category, this_month(session)) - carried(session, category, this_month(session))
     if category.strict and wanted < used:
         raise ToolError(

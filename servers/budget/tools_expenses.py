@@ -28,7 +28,6 @@ from servers.budget.rules import (
     check_open,
     exchanged,
     left,
-    money,
     month_of,
     next_due,
 )
@@ -40,14 +39,14 @@ from servers.budget.views import (
     Removed,
 )
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.store import shown
 from servers.kernel.types import Amount, Date
+from servers.shared.amounts import money
 
 START_WINDOW = timedelta(days=366)
 
-Query = Annotated[str, Field(max_length=80)]
 Description = Annotated[str, Field(min_length=2, max_length=80)]
 Month = Annotated[str, Field(pattern=r"^20\d\d-(0[1-9]|1[0-2])$")]
 
@@ -134,7 +133,7 @@ def add_expense(
     category = active_category(session, category_id)
     day = spent_on or session.now.date()
     check_day(session, day)
-    paid = money(amount, currency or category.monthly_limit.currency)
+    paid = money(amount, currency or category.monthly_limit.currency, Fault.INVALID_AMOUNT)
     counted = exchanged(session, paid, category.monthly_limit.currency)
     check_limit(session, category, day, counted)
     row = Expense(session.new_id("EXPN"), category.id, description, counted, paid, day)
@@ -170,7 +169,7 @@ def change_expense(
     """
     row = expense_of(session, expense_id)
     category = active_category(session, category_id or row.category_id)
-    paid = row.paid if amount is None else money(amount, row.paid.currency)
+    paid = row.paid if amount is None else money(amount, row.paid.currency, Fault.INVALID_AMOUNT)
     moved = category.id != row.category_id or paid != row.paid
     counted = exchanged(session, paid, category.monthly_limit.currency) if moved else row.amount
     day = spent_on or row.spent_on
@@ -259,7 +258,7 @@ def add_recurring_expense(
                 Fault.RECURRING_EXISTS,
                 f"{shown(other.description)} runs already ({other.id}); stop_recurring_expense comes first.",
             )
-    each = money(amount, category.monthly_limit.currency)
+    each = money(amount, category.monthly_limit.currency, Fault.INVALID_AMOUNT)
     check_limit(session, category, start, each)
     row = Recurring(session.new_id("RCUR"), category.id, description, each, interval, start)
     return recurring_summary(session, session.table(Recurring).add(row))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from servers.calendar import tools_edit, tools_meet, tools_view
+from servers.calendar import tools_edit, tools_look, tools_meet
 from servers.calendar.server import server
 
-__all__ = ["server", "tools_edit", "tools_meet", "tools_view"]
+__all__ = ["server", "tools_edit", "tools_look", "tools_meet"]

@@ -32,10 +32,9 @@ from servers.calendar.rules import (
     upcoming,
 )
 from servers.calendar.server import server
-from servers.calendar.tools_view import Query
 from servers.calendar.views import AwayNotice, Booked, Invited, RoomItem, event_item
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Date
 

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from servers.crm.model import Activity, Company, Contact, Deal, Fault, Lead, Quote, QuoteState, Region, Rep, Stage
 from servers.kernel.errors import ToolError
 from servers.kernel.session import Session
-from servers.kernel.types import Amount, Money
 
 FREE_DISCOUNT = 10
 """Per cent that need nobody's approval."""
@@ -133,11 +132,3 @@ def reps_with_room(session: Session, region: Region) -> list[Rep]:
     loads = [(open_deals(session, rep.id), rep) for rep in session.table(Rep).where(region=region, active=True)]
     free = [(load, rep) for load, rep in loads if load < rep.deal_limit]
     return [rep for _, rep in sorted(free, key=lambda item: (item[0], item[1].id))]
-
-
-def money(amount: Amount, currency: str) -> Money:
-    """An amount in a currency that may have no decimals."""
-    try:
-        return Money.of(amount, currency)
-    except ValueError as error:
-        raise ToolError(Fault.INVALID_AMOUNT, f"{error}. Round the amount.") from None

@@ -36,7 +36,6 @@ from servers.crm.rules import (
     deal_of,
     last_activity,
     latest_quote,
-    money,
     open_deal,
     open_deals,
     quote_state,
@@ -44,11 +43,11 @@ from servers.crm.rules import (
     reps_with_room,
 )
 from servers.crm.server import server
-from servers.crm.tools import Query
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Date, Money
+from servers.shared.amounts import money
 
 TOP_DISCOUNT = 25
 LATEST_CLOSE = timedelta(days=540)
@@ -222,7 +221,7 @@ def update_sales_deal(
     if amount is None and close_date is None:
         raise ToolError(Fault.NOTHING_TO_CHANGE, "Give an amount or a close_date to change.")
     if amount is not None:
-        value = money(amount, CURRENCY[company_of(session, deal.company_id).region])
+        value = money(amount, CURRENCY[company_of(session, deal.company_id).region], Fault.INVALID_AMOUNT)
         quote = latest_quote(session, deal.id)
         if quote and value != deal.amount and quote_state(session, quote) in ("pending", "approved"):
             until = (quote.made_at + QUOTE_VALIDITY).date()

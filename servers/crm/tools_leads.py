@@ -24,13 +24,13 @@ from servers.crm.model import (
     LeadStep,
     Region,
 )
-from servers.crm.rules import lead_of, money, reps_with_room
+from servers.crm.rules import lead_of, reps_with_room
 from servers.crm.server import server
-from servers.crm.tools import Query
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount
+from servers.shared.amounts import money
 
 QUALIFICATION_VALIDITY = timedelta(days=45)
 
@@ -220,7 +220,7 @@ def convert_lead(
         raise ToolError(
             Fault.NO_REP_AVAILABLE, f"Every rep in {lead.region} is full; close or reassign a deal there first."
         )
-    value = money(amount, CURRENCY[lead.region]) if amount is not None else None
+    value = money(amount, CURRENCY[lead.region], Fault.INVALID_AMOUNT) if amount is not None else None
     contact = _contact_for(session, lead)
     deal = Deal(
         session.new_id("DEAL"),

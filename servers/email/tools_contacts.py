@@ -23,12 +23,10 @@ from servers.email.rules import DAILY_SENDS, contact_of, label_of, mailbox, mail
 from servers.email.server import server
 from servers.email.views import ContactItem, FilterView, Signature, Usage
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 
 MOST_FILTERS = 10
-
-Query = Annotated[str, Field(max_length=80)]
 
 
 @server.tool(read_only=True)

@@ -8,10 +8,9 @@ from typing import Literal
 from servers.email.model import Email, EmailId, Fault, Folder, LabelName, Mark, Target, ThreadId
 from servers.email.rules import attachments_of, email_of, label_of, mails
 from servers.email.server import server
-from servers.email.tools_contacts import Query
 from servers.email.views import EmailDetails, EmailItem, EmailState, FileItem, email_item, email_state
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 
 MOST_LABELS = 3

@@ -24,10 +24,9 @@ from servers.email.rules import (
     sent_today,
 )
 from servers.email.server import server
-from servers.email.tools_contacts import Query
 from servers.email.views import DraftItem, SentMail, draft_item
 from servers.kernel.errors import KernelFault, ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import DateTime
 

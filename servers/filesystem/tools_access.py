@@ -13,7 +13,7 @@ from servers.filesystem.paths import existing, may, me, mode_text, parent_of, sh
 from servers.filesystem.server import server
 from servers.filesystem.views import Access, Ownership, UserSummary, WorkingDirectory
 from servers.kernel.errors import KernelFault, ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.store import shown
 
@@ -81,7 +81,7 @@ def check_path_access(session: Session, path: Path, user_name: UserName | None =
 
 @server.tool(read_only=True)
 def list_system_users(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", group: GroupName | None = None, limit: Limit = 5
+    session: Session, query: Query = "", group: GroupName | None = None, limit: Limit = 5
 ) -> Page[UserSummary]:
     """List the accounts of the machine with their groups and what is left of their quota. Ordered by name.
 

@@ -24,7 +24,7 @@ from servers.filesystem.paths import (
 from servers.filesystem.server import server
 from servers.filesystem.views import ArchiveMember, Moved, Packed
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.store import shown
 
@@ -92,7 +92,7 @@ def pack(bundle: str, number: int, top: Node, node: Node) -> ArchiveEntry:
 def list_archive(
     session: Session,
     archive_path: Path,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     limit: Limit = 5,
     offset: Offset = 0,
 ) -> Page[ArchiveMember]:

@@ -35,10 +35,9 @@ from servers.filesystem.views import (
     WorkingDirectory,
     summary,
 )
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 
-Query = Annotated[str, Field(max_length=80)]
 SHOWN_LINE = 80
 
 

@@ -13,7 +13,7 @@ from servers.filesystem.paths import Place, existing, join, locate, me, name_of,
 from servers.filesystem.server import server
 from servers.filesystem.views import Emptied, Moved, TrashSummary
 from servers.kernel.errors import KernelFault, ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.store import shown
 
@@ -57,9 +57,7 @@ def trash_path(session: Session, path: Path) -> TrashSummary:
 
 
 @server.tool(read_only=True)
-def list_trashed_paths(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[TrashSummary]:
+def list_trashed_paths(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[TrashSummary]:
     """List what lies in your trash with the ids to restore it. Newest first, then by id.
 
     Args:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import time
-from typing import Annotated
-
-from pydantic import Field
 
 from servers.food_delivery.model import (
     Cuisine,
@@ -21,11 +18,10 @@ from servers.food_delivery.model import (
 from servers.food_delivery.rules import address_of, restaurant_of
 from servers.food_delivery.seed import is_open
 from servers.food_delivery.server import server
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money
 
-Query = Annotated[str, Field(max_length=80)]
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 

@@ -31,7 +31,7 @@ from servers.food_delivery.rules import (
 from servers.food_delivery.server import server
 from servers.food_delivery.tools_cart import add_portions, start_cart
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Money
 
@@ -135,7 +135,7 @@ class Reordered:
 @server.tool(read_only=True)
 def list_food_orders(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     status: OrderStatus | None = None,
     limit: Limit = 5,
 ) -> Page[OrderItem]:

@@ -48,14 +48,14 @@ from servers.iot_devices.views import (
     thermostat_item,
 )
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 
 
 @server.tool(read_only=True)
 def list_home_devices(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     kind: DeviceKind | None = None,
     room: RoomName | None = None,
     limit: Limit = 5,
@@ -167,9 +167,7 @@ def switch_device(session: Session, device_id: DeviceId, power: Power) -> Device
 
 
 @server.tool(read_only=True)
-def list_thermostats(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[ThermostatItem]:
+def list_thermostats(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[ThermostatItem]:
     """List thermostats with their ids, mode, measured and target temperature. Ordered by name.
 
     Args:

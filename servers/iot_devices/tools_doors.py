@@ -12,7 +12,7 @@ from servers.iot_devices.rules import check_code, check_disarmed, check_ready, d
 from servers.iot_devices.server import server
 from servers.iot_devices.views import DoorItem, door_item
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Sensitive
 
@@ -22,7 +22,7 @@ DoorCode = Annotated[str, Sensitive(), Field(pattern=r"^\d{6}$")]
 @server.tool(read_only=True)
 def list_home_doors(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     unlocked_only: bool = False,
     limit: Limit = 5,
     offset: Offset = 0,

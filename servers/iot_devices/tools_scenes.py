@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import time
-from typing import Annotated
-
-from pydantic import Field
 
 from servers.iot_devices.model import (
     Automation,
@@ -23,7 +20,7 @@ from servers.iot_devices.rules import apply_level, device_of, home_of, next_run,
 from servers.iot_devices.server import server
 from servers.iot_devices.views import AutomationItem, SceneItem, SceneRun
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import TimeOfDay
 
@@ -53,9 +50,7 @@ def _check_free(session: Session, scene: Scene, at: time, days: Days, own_id: st
 
 
 @server.tool(read_only=True)
-def list_scenes(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[SceneItem]:
+def list_scenes(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[SceneItem]:
     """List the home's scenes with their ids and how many of their devices answer. Ordered by name.
 
     Args:
@@ -101,7 +96,7 @@ def activate_scene(session: Session, scene_id: SceneId) -> SceneRun:
 @server.tool(read_only=True)
 def list_automations(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     active_only: bool = False,
     limit: Limit = 5,
     offset: Offset = 0,

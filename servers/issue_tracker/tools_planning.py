@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Annotated
-
-from pydantic import Field
 
 from servers.issue_tracker.model import (
     Fault,
@@ -31,13 +28,11 @@ from servers.issue_tracker.rules import (
 )
 from servers.issue_tracker.server import server
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 
 START_WINDOW = timedelta(days=7)
 _STATE_ORDER: tuple[SprintState, ...] = ("active", "planned", "closed")
-
-Query = Annotated[str, Field(max_length=80)]
 
 
 @dataclass(frozen=True, slots=True)

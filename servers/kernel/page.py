@@ -16,6 +16,9 @@ Limit: TypeAlias = Annotated[int, Field(ge=1, le=50)]
 Offset: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
 """How many items to skip."""
 
+Query: TypeAlias = Annotated[str, Field(max_length=80)]
+"""Words to look for; see `search`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):

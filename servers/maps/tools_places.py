@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import KernelFault, ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.maps.geo import COLUMNS, HIGHEST_NUMBER, house, meters
 from servers.maps.model import (
@@ -45,7 +45,7 @@ COVERAGE = 12_000
 @server.tool(read_only=True)
 def search_places(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     category: PlaceCategory | None = None,
     city: CityName | None = None,
     open_now: bool = False,
@@ -244,7 +244,7 @@ def save_place(session: Session, place_id: PlaceId, saved_list: SavedList) -> Sa
 @server.tool(read_only=True)
 def list_saved_places(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     saved_list: SavedList | None = None,
     limit: Limit = 5,
     offset: Offset = 0,

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.maps.model import CityName, Fault, Place, PlaceId, Road, SharedTrip, TravelMode
 from servers.maps.roads import (
@@ -122,9 +122,7 @@ def get_travel_times(
 
 
 @server.tool(read_only=True)
-def list_traffic_incidents(
-    session: Session, city: CityName, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5
-) -> Page[IncidentItem]:
+def list_traffic_incidents(session: Session, city: CityName, query: Query = "", limit: Limit = 5) -> Page[IncidentItem]:
     """List what holds up traffic in a city now: closures first, then the worst slowdowns.
 
     Args:

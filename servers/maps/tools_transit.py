@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
-
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.maps.model import Fault, PlaceId, StopId, TransitLine, TransitStop
 from servers.maps.rules import DEPARTURE_WINDOW, free_spaces, local_now, lots_near, next_departures, place_of
@@ -20,9 +16,7 @@ def _lines_of(session: Session, stop: TransitStop) -> list[TransitLine]:
 
 
 @server.tool(read_only=True)
-def search_transit_stops(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[StopItem]:
+def search_transit_stops(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[StopItem]:
     """Search stops of public transport with their ids, lines and coordinates. Ordered by name.
 
     Args:
@@ -38,9 +32,7 @@ def search_transit_stops(
 
 
 @server.tool(read_only=True)
-def list_transit_departures(
-    session: Session, stop_id: StopId, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5
-) -> Page[Departure]:
+def list_transit_departures(session: Session, stop_id: StopId, query: Query = "", limit: Limit = 5) -> Page[Departure]:
     """List the next departures from a stop within an hour, in local time, soonest first.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount
 from servers.marketplace.model import (
@@ -44,7 +44,7 @@ _CONTACT = re.compile(r"@|https?:|www\.|\+?\d[\d ()-]{7,}\d", re.ASCII)
 @server.tool(read_only=True)
 def search_marketplace_listings(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     category: ListingCategory | None = None,
     scope: Scope = "all",
     limit: Limit = 5,

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import KernelFault, ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.store import shown
 from servers.kernel.types import Amount, Money
@@ -101,7 +101,7 @@ def make_listing_offer(session: Session, listing_id: ListingId, amount: Amount) 
 @server.tool(read_only=True)
 def list_listing_offers(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     direction: OfferDirection | None = None,
     status: OfferState | None = None,
     limit: Limit = 5,
@@ -163,7 +163,7 @@ def answer_listing_offer(
 @server.tool(read_only=True)
 def list_marketplace_deals(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     role: Role | None = None,
     limit: Limit = 5,
     offset: Offset = 0,

@@ -23,6 +23,7 @@ from servers.payments.model import (
     Refund,
     Topic,
 )
+from servers.shared import amounts
 
 AUTHORIZATION_LIFE = timedelta(days=7)
 SETTLEMENT = timedelta(days=2)
@@ -53,10 +54,7 @@ def endpoint_of(session: Session, delivery: Delivery) -> Endpoint:
 
 def money(amount: Decimal, currency: str) -> Money:
     """An amount that the currency can express and that is worth charging."""
-    try:
-        total = Money.of(amount, currency)
-    except ValueError as error:
-        raise ToolError(Fault.INVALID_AMOUNT, f"{error}. Round the amount.") from None
+    total = amounts.money(amount, currency, Fault.INVALID_AMOUNT)
     least = Money(100, currency)
     if total < least:
         raise ToolError(Fault.AMOUNT_BELOW_MINIMUM, f"The smallest amount in {currency} is {least}.")

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Date, Money
 from servers.payments.model import (
@@ -49,7 +49,7 @@ URGENCY: tuple[IntentStatus, ...] = ("disputed", "authorized")
 @server.tool(read_only=True)
 def list_invoices(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     status: InvoiceStatus | None = None,
     limit: Limit = 5,
     offset: Offset = 0,
@@ -121,7 +121,7 @@ def create_invoice(
 @server.tool(read_only=True)
 def list_payment_intents(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     status: IntentStatus | None = None,
     limit: Limit = 5,
     offset: Offset = 0,

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount
 from servers.payments.model import (
@@ -140,7 +140,7 @@ def answer_payment_dispute(
 @server.tool(read_only=True)
 def list_webhook_deliveries(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     status: DeliveryStatus | None = None,
     limit: Limit = 5,
     offset: Offset = 0,

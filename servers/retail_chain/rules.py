@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from servers.kernel.errors import ToolError
@@ -132,11 +131,3 @@ def price_of(session: Session, stock: Stock) -> Money:
 def promoted(session: Session, stock: Stock) -> bool:
     """Whether a promotion runs today."""
     return stock.promo_until is not None and session.now.date() <= stock.promo_until
-
-
-def money(amount: Decimal, currency: str) -> Money:
-    """An amount in a currency that may have no decimals."""
-    try:
-        return Money.of(amount, currency)
-    except ValueError as error:
-        raise ToolError(Fault.INVALID_AMOUNT, f"{error}. Round the amount.") from None

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Sensitive
 from servers.retail_chain.model import (
@@ -93,7 +93,7 @@ def reserve_click_and_collect(
 @server.tool(read_only=True)
 def list_collect_reservations(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     status: ReservationStatus | None = None,
     store_id: StoreId | None = None,
     limit: Limit = 5,

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Date
 from servers.retail_chain.model import Fault, Inbound, Item, ItemId, Stock, Store, StoreId
@@ -21,7 +21,6 @@ from servers.retail_chain.rules import (
     incoming,
     item_of,
     local,
-    money,
     on_hand,
     open_at,
     price_of,
@@ -39,6 +38,7 @@ from servers.retail_chain.views import (
     StoreShare,
     StoreView,
 )
+from servers.shared.amounts import money
 
 TRANSFER_TIME = timedelta(hours=24)
 LEAD_TIME = timedelta(hours=72)
@@ -51,9 +51,7 @@ _DAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays
 
 
 @server.tool(read_only=True)
-def list_chain_stores(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[StoreView]:
+def list_chain_stores(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[StoreView]:
     """List the chain's stores with ids, local opening hours and whether they are open now.
 
     Use it first whenever a request names a store. Ordered by name.
@@ -73,7 +71,7 @@ def list_chain_stores(
 def list_store_stock(
     session: Session,
     store_id: StoreId,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     limit: Limit = 5,
     offset: Offset = 0,
 ) -> Page[StockView]:
@@ -107,7 +105,7 @@ def list_store_stock(
 @server.tool(read_only=True)
 def find_item_in_stores(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     city: Annotated[str, Field(max_length=40)] = "",
     limit: Limit = 3,
     offset: Offset = 0,
@@ -235,7 +233,7 @@ def change_store_price(
         raise ToolError(
             Fault.PROMOTION_RUNNING, f"{item.name} is in a promotion until {stock.promo_until}; change it after that."
         )
-    price, old = money(new_price, store.currency), stock.price
+    price, old = money(new_price, store.currency, Fault.INVALID_AMOUNT), stock.price
     if price == old:
         raise ToolError(Fault.PRICE_UNCHANGED, f"{item.name} costs {old} in {store.name} already.")
     low, high = old.share(4, 10), old if until else old.share(16, 10)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
-
-from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Money
 from servers.shopping.model import Fault, Product, ProductCategory, ProductId, Review, Variant, Wish, WishId
@@ -20,7 +17,7 @@ from servers.shopping.views import ProductDetails, ProductSummary, VariantView, 
 @server.tool(read_only=True)
 def search_products(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     category: ProductCategory | None = None,
     max_price: Amount | None = None,
     limit: Limit = 5,
@@ -72,9 +69,7 @@ def get_product(session: Session, product_id: ProductId) -> ProductDetails:
 
 
 @server.tool(read_only=True)
-def list_wish_list(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[WishView]:
+def list_wish_list(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[WishView]:
     """List the customer's wish list with today's prices and price alerts. Newest first.
 
     Args:

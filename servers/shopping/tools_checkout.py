@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money, Sensitive
 from servers.shopping.model import (
@@ -55,9 +55,7 @@ POSTCODES = {
 
 
 @server.tool(read_only=True)
-def list_shipping_addresses(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5
-) -> Page[Address]:
+def list_shipping_addresses(session: Session, query: Query = "", limit: Limit = 5) -> Page[Address]:
     """List the saved shipping addresses with their ids. Ordered by label.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money
 from servers.shared.people import user
@@ -54,7 +54,7 @@ REFUND_TIME = timedelta(days=5)
 @server.tool(read_only=True)
 def list_shop_orders(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     status: OrderStatus | None = None,
     limit: Limit = 3,
     offset: Offset = 0,

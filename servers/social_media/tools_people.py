@@ -7,14 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.social_media.model import Fault, Follow, Message, Profile, UserBlock, UserName
 from servers.social_media.rules import blocks, check_message_rate, follows, me, pending, reachable, user_of
 from servers.social_media.server import server
 from servers.social_media.views import SentMessage, UserItem, user_item
-
-Query = Annotated[str, Field(max_length=80)]
 
 
 @server.tool(read_only=True)

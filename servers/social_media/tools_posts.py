@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.social_media.model import Fault, Hashtag, Poll, Post, PostId, UserName, Visibility
 from servers.social_media.rules import (
@@ -29,7 +29,6 @@ from servers.social_media.rules import (
     votes,
 )
 from servers.social_media.server import server
-from servers.social_media.tools_people import Query
 from servers.social_media.views import PostDetails, PostItem, Published, Trend, post_details, post_item
 
 PostText = Annotated[str, Field(min_length=1, max_length=280)]

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.team_chat.model import (
     Channel,
@@ -37,7 +37,6 @@ from servers.team_chat.rules import (
     readable_channel,
 )
 from servers.team_chat.server import server
-from servers.team_chat.tools import Query
 
 EDIT_WINDOW = timedelta(minutes=15)
 THREAD_LIFE = timedelta(days=14)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money
 from servers.trading.book import resting_orders
@@ -30,8 +30,6 @@ from servers.trading.seed import opening
 from servers.trading.server import server
 
 WATCH_LIST_SIZE = 12
-
-Query = Annotated[str, Field(max_length=80)]
 
 
 @dataclass(frozen=True, slots=True)

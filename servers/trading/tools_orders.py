@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Money
 from servers.trading.book import check_no_self_match, execute, plan_fills, value_of
@@ -231,7 +231,7 @@ def place_stop_order(
 @server.tool(read_only=True)
 def list_stock_orders(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     status: StockOrderStatus | None = None,
     portfolio_id: PortfolioId | None = None,
     limit: Limit = 5,

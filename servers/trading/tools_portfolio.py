@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
 
-from pydantic import Field
-
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money
 from servers.trading.model import (
@@ -22,8 +19,6 @@ from servers.trading.model import (
 )
 from servers.trading.rules import buying_power, free_shares, portfolio_of, stock_of
 from servers.trading.server import server
-
-Query = Annotated[str, Field(max_length=80)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Date, Money, Sensitive
 from servers.travel_booking.model import (
@@ -206,9 +206,7 @@ def get_seat_map(session: Session, flight_number: FlightNumber, on: Date, cabin:
 
 
 @server.tool(read_only=True)
-def list_travellers(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5
-) -> Page[Traveller]:
+def list_travellers(session: Session, query: Query = "", limit: Limit = 5) -> Page[Traveller]:
     """List the people in the traveller profile with ids, passport expiry and miles. Ordered by name.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Date, Money
 from servers.travel_booking.model import (
@@ -44,7 +44,6 @@ from servers.travel_booking.rules import (
 from servers.travel_booking.server import server
 
 Nights = Annotated[int, Field(ge=1, le=21)]
-Query = Annotated[str, Field(max_length=80)]
 
 
 @dataclass(frozen=True, slots=True)

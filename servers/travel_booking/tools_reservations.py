@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, paginate, search
+from servers.kernel.page import Limit, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Date, Money
 from servers.travel_booking.model import (
@@ -127,7 +127,7 @@ class BagReceipt:
 @server.tool(read_only=True)
 def list_flight_bookings(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     status: BookingStatus | None = None,
     limit: Limit = 5,
 ) -> Page[BookingItem]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated
-
-from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.vehicle.model import EntryKind, Fault, LogEntry, Service, ServiceSlot, SlotId, Vehicle, VehicleId
 from servers.vehicle.rules import (
@@ -32,7 +29,7 @@ NOTICE = timedelta(hours=4)
 def list_vehicle_logbook(
     session: Session,
     vehicle_id: VehicleId,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     kind: EntryKind | None = None,
     limit: Limit = 5,
     offset: Offset = 0,
@@ -57,7 +54,7 @@ def list_vehicle_logbook(
 @server.tool(read_only=True)
 def list_service_slots(
     session: Session,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     service: Service | None = None,
     limit: Limit = 5,
     offset: Offset = 0,

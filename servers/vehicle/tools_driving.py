@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Sensitive
 from servers.vehicle.model import DriveMode, Fault, Gear, Pedal, Power, Vehicle, VehicleId
@@ -33,9 +33,7 @@ VehiclePin = Annotated[str, Sensitive(), Field(pattern=r"^\d{4}$")]
 
 
 @server.tool(read_only=True)
-def list_vehicles(
-    session: Session, query: Annotated[str, Field(max_length=80)] = "", limit: Limit = 5, offset: Offset = 0
-) -> Page[VehicleItem]:
+def list_vehicles(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[VehicleItem]:
     """List the cars with their ids, what each is doing, its charge and its pending update.
 
     Ordered by name.

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.vehicle.model import (
     Charger,
@@ -40,7 +40,7 @@ from servers.vehicle.views import Charging, Navigation, PlaceItem, Setting, kind
 def list_navigation_places(
     session: Session,
     vehicle_id: VehicleId,
-    query: Annotated[str, Field(max_length=80)] = "",
+    query: Query = "",
     kind: PlaceKind | None = None,
     limit: Limit = 5,
     offset: Offset = 0,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.server import Known, ToolServer
 from servers.kernel.session import Session
 from servers.kernel.types import DateTime
@@ -57,7 +57,6 @@ from servers.video_meeting.views import (
     Scheduled,
 )
 
-Query = Annotated[str, Field(max_length=80)]
 _ORDER: dict[MeetingState, int] = {"live": 0, "scheduled": 1, "over": 2, "cancelled": 3}
 
 

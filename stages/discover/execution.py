@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from servers.kernel.catalog import Catalog
 from servers.kernel.dice import Dice
-from servers.kernel.server import ToolServer
+from servers.kernel.server import Outcome, ToolServer
 from servers.kernel.session import Session
 from servers.kernel.store import Effects
 from servers.kernel.tool import Parameter, Tool
@@ -55,7 +55,7 @@ class Executor:
         self._live = LiveState(catalog, server, self._session)
         self._count = bindings
         self._works: dict[str, list[Run]] = {}
-        self._fails: dict[str, list[tuple[Binding, str]]] = {}
+        self._fails: dict[str, list[tuple[Binding, Outcome]]] = {}
 
     def edges(self) -> Iterator[Edge]:
         """Every edge with schema, trace or execution evidence, in the order of the tools."""
@@ -68,7 +68,7 @@ class Executor:
 
     def _sample(self, tool: Tool) -> None:
         works: list[Run] = []
-        fails: list[tuple[Binding, str]] = []
+        fails: list[tuple[Binding, Outcome]] = []
         by_code: Counter[str] = Counter()
         for attempt in range(self._count * 12):
             if len(works) >= self._count and len(fails) >= 2 * self._count:
@@ -82,7 +82,7 @@ class Executor:
                 works.append(Run(binding, outcome.effects, outcome.text, fork))
             elif not outcome.ok and by_code[outcome.error_code] < self._count:
                 by_code[outcome.error_code] += 1
-                fails.append((binding, outcome.error_code))
+                fails.append((binding, outcome))
         self._works[tool.name], self._fails[tool.name] = works, fails
 
     def _pair(self, first: Tool, second: Tool) -> Iterator[Edge]:
@@ -103,7 +103,9 @@ class Executor:
 
     def _traced(self, first: Tool, second: Tool) -> bool:
         tables = {table for run in self._works[first.name] for table, _ in run.effects.writes}
-        return any(table in tables for run in self._works[second.name] for table, _ in run.effects.reads)
+        runs = [run.effects for run in self._works[second.name]]
+        runs += [outcome.effects for _, outcome in self._fails[second.name]]  # it may never work at first
+        return any(table in tables for effects in runs for table, _ in effects.reads)
 
     def _feeds(self, first: Tool, second: Tool, parameter: Parameter) -> str:
         """The error that `second` gives without an output of `first` that makes it work."""
@@ -136,7 +138,7 @@ class Executor:
 
     def _enables(self, first: Tool, second: Tool) -> str:
         """The error that `second` gives before `first` has run and no longer gives after it."""
-        for binding, code in self._fails[second.name]:
+        for binding, failed in self._fails[second.name]:
             shared = {
                 p.name: things[0]
                 for p in first.parameters
@@ -152,5 +154,5 @@ class Executor:
                     self._server.call(fork, first.name, before.arguments).ok
                     and self._server.call(fork, second.name, binding.arguments).ok
                 ):
-                    return code
+                    return failed.error_code
         return ""

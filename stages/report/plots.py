@@ -76,8 +76,11 @@ class Plotter:
         columns = min(3, len(panels))
         rows = -(-len(panels) // columns)
         figure, grid = _subplots(rows, columns, 3 * columns, 2.2 * rows)
+        marker = "o" if len(steps) < 5 else ""
         for axes, (label, values) in zip(grid, panels.items(), strict=False):
-            axes.plot(steps, [float("nan") if value is None else value for value in values], color=COLOURS[1], lw=1.4)
+            numbers = [float("nan") if value is None else value for value in values]
+            axes.plot(steps, numbers, color=COLOURS[1], lw=1.4, marker=marker)
+            axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set_title(label, fontsize=10, loc="left")
             axes.set_xlabel("step", fontsize=8)
         for axes in grid[len(panels) :]:

@@ -6,7 +6,7 @@ A scripted teacher acts it out; a teacher that thinks sees only the request's ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,8 +53,8 @@ class Draft:
 class Drafter:
     """Drafts conversations over one catalogue.
 
-    The live state of a fresh session is read once for `refresh_every` conversations of a server, as the
-    paper refreshes its sampling context; later turns read theirs anew.
+    The live state of a fresh session is read once for each server, since it is the same for every
+    conversation; later turns read theirs anew.
     """
 
     def __init__(self, catalog: Catalog, params: SynthesizeParams, seed: int) -> None:
@@ -95,7 +95,7 @@ class Drafter:
             session, known = planner.session, planner.known
             needed.update((call.name, None) for batch in plan.batches for call in batch)
         tools, applied = visible_tools(self._catalog, server, list(needed), (), self._params, dice)
-        return Draft(tuple(turns), tools, applied, self._context(server, job.world, needed))
+        return Draft(tuple(turns), tools, applied, self._context(job, server, needed))
 
     def _unfinished(self, job: Job, dice: Dice) -> Draft | None:
         """A request that ends in a question or a refusal: a value or a tool is missing."""
@@ -126,7 +126,7 @@ class Drafter:
         if hidden & needed.keys():
             return None
         tools, applied = visible_tools(self._catalog, server, list(needed), hidden, self._params, dice)
-        return Draft(tuple(turns), tools, applied, self._context(server, job.world, needed))
+        return Draft(tuple(turns), tools, applied, self._context(job, server, needed))
 
     def _irrelevant(self, job: Job, dice: Dice) -> Draft | None:
         """A question that none of the visible tools has to do with."""
@@ -165,7 +165,8 @@ class Drafter:
             batches = self._mistaken(plan, server, dice)
             return [DraftTurn(_query(plan.sentences, job.persona, first), _assistant(batches))]
         said = plan.sentences[0]
-        silent = withheld(server.tools[said.tool], said, job.information, dice)
+        elsewhere = {word for other in plan.sentences[1:] for word in (*other.values.values(), *other.parents)}
+        silent = withheld(server.tools[said.tool], said, job.information, dice, elsewhere)
         if not silent:
             return None
         asked = Sentence(said.tool, said.ask, said.values, (), tuple(silent))
@@ -202,13 +203,19 @@ class Drafter:
             self._fresh[key] = LiveState(self._catalog, server, session)
         return self._fresh[key]
 
-    def _context(self, server: ToolServer, world: int, needed: Mapping[str, None]) -> dict[str, Json]:
-        """The compact sampling context: real things of every kind that the needed tools touch."""
-        session = Session(self._catalog.world(world))
+    def _context(self, job: Job, server: ToolServer, needed: Mapping[str, None]) -> dict[str, Json]:
+        """The compact sampling context: real things of every kind that the needed tools touch, drawn anew
+        for every `refresh_every` conversations.
+        """
+        session = Session(self._catalog.world(job.world))
         session.user_turn()
         live = self._fresh_state(server, session)
-        kinds = sorted({k for name in needed for k in _kinds(server.tools[name])})
-        return {kind: [{"id": t.id, "label": t.label} for t in live.things(kind)[:CONTEXT_THINGS]] for kind in kinds}
+        dice = Dice(self._seed, f"context/{server.name}/{job.index // self._params.refresh_every}")
+        context: dict[str, Json] = {}
+        for kind in sorted({k for name in needed for k in _kinds(server.tools[name])}):
+            things = dice.sample(live.things(kind), CONTEXT_THINGS)
+            context[kind] = [{"id": thing.id, "label": thing.label} for thing in things]
+        return context
 
 
 def asked_tools(server: ToolServer, chain: Chain) -> list[str]:
@@ -221,14 +228,19 @@ def asked_tools(server: ToolServer, chain: Chain) -> list[str]:
     return asked
 
 
-def withheld(tool: Tool, sentence: Sentence, level: str, dice: Dice) -> dict[str, str]:
-    """Required values that the request mentions and leaves unsaid: all of them when minimal, else one."""
+def withheld(tool: Tool, sentence: Sentence, level: str, dice: Dice, elsewhere: Collection[str]) -> dict[str, str]:
+    """Required values that the request mentions and leaves unsaid: all of them when minimal, else one.
+
+    What another sentence says (`elsewhere`) cannot be withheld.
+    """
     wanted = placeholders(sentence.ask)
     options = {}
     for parameter in tool.parameters:
         if parameter.required and parameter.name in wanted:
             fields = [f"{parameter.name}.{field}" for field in shown_fields(sentence.ask, parameter.name)]
-            options[parameter.name] = ", ".join(sentence.values[key] for key in fields or [parameter.name])
+            values = [sentence.values[key] for key in fields or [parameter.name]]
+            if not any(value in elsewhere for value in values):
+                options[parameter.name] = ", ".join(values)
     if level != "minimal" and options:
         name = dice.choice(sorted(options))
         return {name: options[name]}

@@ -161,6 +161,8 @@ class Planner:
     def _run(self, tool: Tool, binding: Binding) -> bool:
         """Add the lookups and the action, running each on the planning session."""
         lookups = self._lookups(tool, binding)
+        if lookups is None:
+            return False
         action = PlannedCall(tool.name, binding.arguments)
         fork = self._session.fork()
         texts: list[tuple[PlannedCall, str]] = []
@@ -180,19 +182,22 @@ class Planner:
             self._live = LiveState(self._catalog, self._server, fork)
         return True
 
-    def _lookups(self, tool: Tool, binding: Binding) -> list[tuple[PlannedCall, ...]]:
-        """Calls that find what the request names, as batches of independent calls."""
+    def _lookups(self, tool: Tool, binding: Binding) -> list[tuple[PlannedCall, ...]] | None:
+        """Calls that find what the request names, as batches of independent calls; None if nothing finds it."""
         levels: list[list[PlannedCall]] = []
         done = {(c.name, json.dumps(c.arguments, sort_keys=True)) for batch in self._batches for c in batch}
         for name, things in binding.things.items():
-            if _parameter(tool, name).natural:
-                continue
             fields = shown_fields(binding.ask, name)
+            if _parameter(tool, name).natural and not fields:
+                continue
             for thing in things:
                 if thing.id in self._known.shown:
                     continue
                 mentioned = str(thing.shown.get(fields[0], "")) if fields else ""
-                for depth, call in enumerate(self._live.lookup(thing, mentioned, self._known.shown)):
+                calls = self._live.lookup(thing, mentioned, self._known.shown)
+                if calls is None:
+                    return None
+                for depth, call in enumerate(calls):
                     key = (call.name, json.dumps(call.arguments, sort_keys=True))
                     while len(levels) <= depth:
                         levels.append([])

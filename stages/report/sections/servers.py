@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from stages.report.blocks import Block, Figure, Note, Table
+from stages.report.blocks import Block, Note, Table
 from stages.report.inputs import Inputs
 from stages.report.plots import Plotter
 
@@ -48,7 +48,5 @@ def build(inputs: Inputs, plots: Plotter) -> Sequence[Block]:
     return [_verdict(sick, len(rows)), figure, table]
 
 
-def _verdict(sick: int, servers: int) -> Note | Figure:
-    return Note(
-        f"{sick} of {servers} servers are not healthy." if sick else f"All {servers} servers passed their checks."
-    )
+def _verdict(sick: int, servers: int) -> Note:
+    return Note(f"{sick} of {servers} servers are not healthy." if sick else "Every server passed its checks.")

@@ -43,7 +43,9 @@ def _phase(
     if not lines:
         return [Note(f"{title}: no steps.")]
     first, last = lines[0][main], lines[-1][main]
-    facts = Facts([(title, f"{len(lines):,} steps"), (main, f"{number(first)} → {number(last)}")])
+    facts = Facts(
+        [(title, f"{len(lines):,} step{'s' * (len(lines) != 1)}"), (main, f"{number(first)} → {number(last)}")]
+    )
     return [facts, _curves(plots, name, title, lines, known)]
 
 

@@ -38,13 +38,12 @@ from servers.calendar.views import (
     event_item,
 )
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Offset, Page, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Date
 
 HALF_HOUR = timedelta(minutes=30)
 
-Query = Annotated[str, Field(max_length=80)]
 People = Annotated[list[EmailAddress], Field(min_length=1, max_length=8)]
 
 

@@ -1,0 +1,50 @@
+# The environment is .venv; each target sets it up first, and again only after its requirements changed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup repro flow test lint lock clean
+
+help:  ## list these commands
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## create .venv and install everything into it
+
+repro: setup  ## the main job: rebuild whatever is out of date, from the servers to the report
+	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
+	$(BIN)/python -m dvc repro
+
+flow: setup  ## the same stages as a Prefect flow, with retries and a table of results
+	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
+	$(BIN)/python -m flows.pipeline
+
+test: setup  ## all tests
+	$(BIN)/python -m pytest -n 2
+
+lint: setup  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# torch is left out: pyproject.toml pins it, and which of its builds fits differs from machine to machine.
+lock: setup  ## solve requirements.lock anew from pyproject.toml
+	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-package torch \
+		--custom-compile-command "make lock" --extra dev -o requirements.lock pyproject.toml
+
+clean:  ## remove built data and reports (not the environment, the tracked runs or DVC's cache)
+	rm -rf data reports/index.html reports/metrics reports/plots
+
+$(READY): pyproject.toml requirements.lock requirements-nodeps.txt
+	@test -x $(BIN)/python || { \
+		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+			{ echo "set-up: $(PYTHON) must be Python 3.11 or newer: make setup PYTHON=/path/to/python3" >&2; exit 1; }; \
+		$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+			{ echo "set-up: $(PYTHON) lacks its venv package: install it (Debian: python3-venv)" >&2; exit 1; }; \
+		$(PYTHON) -m venv .venv; }
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
+	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev]'
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements-nodeps.txt
+	@touch $@
