@@ -10,10 +10,10 @@ import hashlib
 import json
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
@@ -33,6 +33,16 @@ class Block(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+def _ascending(value: tuple[int, int]) -> tuple[int, int]:
+    if not 0 < value[0] <= value[1]:
+        raise ValueError("must be [fewest, most] with 0 < fewest <= most")
+    return value
+
+
+Span: TypeAlias = Annotated[tuple[int, int], AfterValidator(_ascending)]
+"""Fewest and most, both included."""
+
+
 class BootstrapParams(Block):
     """Which servers run, over which transport they are checked, and which weights training starts from."""
 
@@ -47,7 +57,7 @@ class DiscoverParams(Block):
     trust: Literal["executed", "teacher", "both"] = "executed"
     bindings: Annotated[int, Field(ge=1, le=100)] = 6
     pairs_per_request: Annotated[int, Field(ge=1, le=100)] = 20
-    chain_length: tuple[int, int] = (2, 5)
+    chain_length: Span = (2, 5)
     chains: Annotated[int, Field(ge=1)] = 2000
 
 
@@ -70,6 +80,12 @@ class MixParams(Block):
     clarification: Share = 0.111
     abstention: Share = 0.083
 
+    @model_validator(mode="after")
+    def _leave_room(self) -> Self:
+        if self.clarification + self.abstention > 1:
+            raise ValueError("clarification and abstention together exceed 1")
+        return self
+
 
 class InformationParams(Block):
     """How much of what a request needs is said at once: everything, all but one value, or next to nothing."""
@@ -77,6 +93,12 @@ class InformationParams(Block):
     complete: Share = 0.6
     missing: Share = 0.2
     minimal: Share = 0.2
+
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> Self:
+        if abs(self.complete + self.missing + self.minimal - 1) > 1e-9:
+            raise ValueError("complete, missing and minimal must sum to 1")
+        return self
 
 
 class SynthesizeParams(Block):
@@ -92,7 +114,7 @@ class SynthesizeParams(Block):
     mistake_rate: Share = 0.15
     server_tools: Annotated[int, Field(ge=0)] = 0
     distractor_rate: Share = 0.4
-    distractors: tuple[int, int] = (3, 8)
+    distractors: Span = (3, 8)
     enum_strip_rate: Share = 0.3
     irrelevance_rate: Share = 0.05
     missing_function_rate: Share = 0.12
@@ -103,6 +125,12 @@ class SplitParams(Block):
 
     val: Share = 0.1
     test: Share = 0.1
+
+    @model_validator(mode="after")
+    def _leave_training(self) -> Self:
+        if self.val + self.test >= 1:
+            raise ValueError("val and test leave nothing to train on")
+        return self
 
 
 class ValidateParams(Block):

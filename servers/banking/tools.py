@@ -274,6 +274,7 @@ def send_payment(
         memo: text for the payee.
 
     Raises:
+        invalid_amount: the currency has no such fraction.
         wrong_pin: the PIN is not the account's.
         account_frozen: the account takes no payments.
         currency_mismatch: the payee is paid in another currency.
@@ -316,6 +317,7 @@ def schedule_payment(
         memo: text for the payee.
 
     Raises:
+        invalid_amount: the currency has no such fraction.
         wrong_pin: the PIN is not the account's.
         date_not_allowed: the day is not in the coming year.
         currency_mismatch: the payee is paid in another currency.
@@ -431,6 +433,7 @@ def set_card_limit(session: Session, card_id: CardId, daily_limit: Amount) -> Ca
         daily_limit: the new limit in the card's currency, at most 5000.
 
     Raises:
+        invalid_amount: the currency has no such fraction.
         card_not_active: frozen cards keep their limit.
         limit_out_of_range: the limit is above 5000.
     """

@@ -179,7 +179,7 @@ def event_item(session: Session, event: Event, occurrence: Occurrence | None = N
 def event_details(session: Session, event: Event) -> EventDetails:
     """Everything about one event."""
     item = event_item(session, event)
-    guests = session.table(Invitation).where(event_id=event.id)
+    guests = sorted(session.table(Invitation).where(event_id=event.id), key=lambda guest: guest.email)
     room = session.table(Room).get(event.room_id) if event.room_id else None
     return EventDetails(
         id=event.id,

@@ -151,6 +151,6 @@ def get_mailbox_usage(session: Session) -> Usage:
         scheduled=sum(mail.folder == "scheduled" for mail in present),
         sends_left_today=max(0, DAILY_SENDS - sent_today(session)),
         filters=len(session.table(Filter).all()),
-        labels=[row.id for row in session.table(Label).all()],
+        labels=sorted(row.id for row in session.table(Label).all()),
         signature=box.signature,
     )

@@ -58,8 +58,8 @@ def ride_minutes(restaurant: Restaurant, address: DeliveryAddress) -> int:
 
 
 def cart_rows(session: Session) -> list[CartDish]:
-    """What the cart holds, in the order of adding."""
-    return session.table(CartDish).all()
+    """What the cart holds, ordered by dish, options and id."""
+    return sorted(session.table(CartDish).all(), key=lambda row: (row.dish_id, row.choice, row.id))
 
 
 def cart_restaurant(session: Session) -> Restaurant | None:

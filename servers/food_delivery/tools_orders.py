@@ -176,6 +176,7 @@ def get_food_order(session: Session, food_order_id: FoodOrderId) -> OrderDetails
         )
         for row in session.table(FoodOrderLine).where(order_id=order.id)
     ]
+    lines.sort(key=lambda line: (line.dish, line.id))
     tip = order.tip if order.tip.minor else None
     return OrderDetails(order.id, order_status(session, order), lines, order.total, tip, order.stars or None)
 

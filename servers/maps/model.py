@@ -44,6 +44,7 @@ class Fault(StrEnum):
     LIST_FULL = "list_full"
     ALREADY_REVIEWED = "already_reviewed"
     REVIEW_LIMIT = "review_limit"
+    NOT_SAVED = "not_saved"
     TRIP_IN_PROGRESS = "trip_in_progress"
     ETA_ALREADY_SHARED = "eta_already_shared"
 

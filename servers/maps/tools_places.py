@@ -270,7 +270,9 @@ def review_place(
     stars: Annotated[int, Field(ge=1, le=5)],
     text: Annotated[str, Field(max_length=300)] = "",
 ) -> Reviewed:
-    """Rate a place with one to five stars and, if wished, a few words.
+    """Rate a saved place with one to five stars and, if wished, a few words.
+
+    A place that is on none of the user's lists has to be saved first.
 
     Args:
         place_id: the place, from search_places.
@@ -282,6 +284,7 @@ def review_place(
         not_opened_yet: the place opens on a later day.
         already_reviewed: the user has reviewed it.
         review_limit: three reviews a day is the most.
+        not_saved: it is on none of the user's lists.
     """
     row = place_of(session, place_id)
     check_exists(row)
@@ -293,6 +296,8 @@ def review_place(
     recent = [each for each in session.table(PlaceReview).all() if each.at.date() == session.now.date()]
     if len(recent) >= REVIEWS_A_DAY:
         raise ToolError(Fault.REVIEW_LIMIT, f"{REVIEWS_A_DAY} reviews a day is the most; try again tomorrow.")
+    if not session.table(SavedPlace).where(place_id=place_id):
+        raise ToolError(Fault.NOT_SAVED, f"{row.name} is on none of the user's lists; save_place comes first.")
     session.table(PlaceReview).add(PlaceReview(session.new_id("PRV"), row.id, stars, text, session.now))
     mean, count = rating(session, row)
     return Reviewed(row.id, stars, mean, count)

@@ -12,7 +12,8 @@ from servers.maps.views import Departure, ParkingItem, StopItem
 
 
 def _lines_of(session: Session, stop: TransitStop) -> list[TransitLine]:
-    return [line for line in session.table(TransitLine).where(city=stop.city) if stop.id in line.stop_ids]
+    lines = [line for line in session.table(TransitLine).where(city=stop.city) if stop.id in line.stop_ids]
+    return sorted(lines, key=lambda line: (line.name, line.id))
 
 
 @server.tool(read_only=True)

@@ -105,6 +105,7 @@ class Review(Record):
     author: str
     stars: int
     text: str
+    written_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,9 +136,10 @@ def _variants(make: SeedBuilder, dice: Dice, product: Product, forms: Sequence[s
 def _reviews(make: SeedBuilder, dice: Dice, products: Sequence[Product]) -> Iterator[Review]:
     authors = people(make.seed, 40)[1:]
     for product in products:
-        for person in dice.sample(authors, dice.integer(0, 6)):
+        for age, person in enumerate(dice.sample(authors, dice.integer(0, 6)), start=1):
             stars = dice.weighted((1, 2, 3, 4, 5), (1, 1, 2, 4, 4))
-            yield Review(make.new_id("SREV"), product.id, person.name, stars, dice.choice(_REMARKS))
+            written = EPOCH - timedelta(days=17 * age)
+            yield Review(make.new_id("SREV"), product.id, person.name, stars, dice.choice(_REMARKS), written)
 
 
 def _holds(make: SeedBuilder, dice: Dice, variants: Sequence[Variant]) -> Iterator[Hold]:

@@ -55,7 +55,9 @@ def get_product(session: Session, product_id: ProductId) -> ProductDetails:
     """
     product = product_of(session, product_id)
     reviews = session.table(Review).where(product_id=product_id)
+    reviews.sort(key=lambda review: (review.written_at, review.id))
     variants = session.table(Variant).where(product_id=product_id)
+    variants.sort(key=lambda variant: (variant.name, variant.id))
     return ProductDetails(
         id=product.id,
         name=product.name,

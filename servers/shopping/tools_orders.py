@@ -84,7 +84,7 @@ def get_shop_order(session: Session, order_id: OrderId) -> OrderDetails:
         order_id: the order, from list_shop_orders.
     """
     order = order_of(session, order_id)
-    lines = session.table(OrderLine).where(order_id=order_id)
+    lines = sorted(session.table(OrderLine).where(order_id=order_id), key=lambda line: (line.name, line.id))
     return OrderDetails(
         id=order.id,
         status=status_of(session, order),
@@ -197,13 +197,14 @@ def review_ordered_item(
         raise ToolError(Fault.ALREADY_REVIEWED, f"{line.name} has the customer's review already; one each is allowed.")
     product_id = variant_of(session, line.variant_id).product_id
     author = user(session.world.seed).name
-    session.table(Review).add(Review(session.new_id("SREV"), product_id, author, stars, text))
+    session.table(Review).add(Review(session.new_id("SREV"), product_id, author, stars, text, session.now))
     session.table(OrderLine).put(replace(line, reviewed=True))
     return ReviewView(product_of(session, product_id).name, stars, rating_of(session, product_id) or float(stars))
 
 
 def _summary(session: Session, order: Order) -> OrderSummary:
-    items = [OrderItem(line.id, line.name) for line in session.table(OrderLine).where(order_id=order.id)]
+    lines = sorted(session.table(OrderLine).where(order_id=order.id), key=lambda line: (line.name, line.id))
+    items = [OrderItem(line.id, line.name) for line in lines]
     return OrderSummary(order.id, order.placed_at.date(), order.total, status_of(session, order), items)
 
 

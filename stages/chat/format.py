@@ -34,10 +34,15 @@ class ChatFormat(Protocol):
         """The conversation as a person may read it, control tokens spelled out."""
 
 
-def chat_format(tokenizer: Any) -> ChatFormat:
-    """The tokenizer's own template where it knows tools, plain ChatML otherwise."""
+def chat_format(tokenizer: Any, *, described: bool = True) -> ChatFormat:
+    """The tokenizer's own template where it knows tools, plain ChatML otherwise.
+
+    `described` says whether plain ChatML shows what each tool does, or its signature alone.
+    """
     from stages.chat.plain import PlainChatML
     from stages.chat.template import TemplateChat
 
     template = tokenizer.chat_template
-    return TemplateChat(tokenizer) if isinstance(template, str) and "tools" in template else PlainChatML(tokenizer)
+    if isinstance(template, str) and "tools" in template:
+        return TemplateChat(tokenizer)
+    return PlainChatML(tokenizer, described=described)

@@ -16,10 +16,14 @@ _INSTRUCTION = 'Call a tool by <tool_call>{"name": ..., "arguments": {...}}</too
 
 
 class PlainChatML:
-    """One turn is `<|im_start|>role\\n…<|im_end|>\\n`; everything inside is encoded as plain data."""
+    """One turn is `<|im_start|>role\\n…<|im_end|>\\n`; everything inside is encoded as plain data.
 
-    def __init__(self, tokenizer: Any) -> None:
+    `described` adds each tool's first sentence to its signature, at about twice the tokens.
+    """
+
+    def __init__(self, tokenizer: Any, *, described: bool = True) -> None:
         self._tokenizer = tokenizer
+        self._described = described
         self._start, self._end = (self._control(t) for t in (_START, _END))
         text_end = tokenizer.convert_tokens_to_ids(_TEXT_END)
         self._stops = frozenset({self._end} | ({text_end} if isinstance(text_end, int) else set()))
@@ -72,7 +76,7 @@ class PlainChatML:
 
     def _system(self, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> str:
         own = [self._inert.text(m.content) for m in messages[:1] if m.role == "system" and m.content]
-        lines = [self._inert.text(signature(tool)) for tool in tools]
+        lines = [self._inert.text(signature(tool, described=self._described)) for tool in tools]
         return "\n".join([*own, *([_INSTRUCTION, *lines] if lines else [])])
 
     def _reply_text(self, message: Message) -> str:

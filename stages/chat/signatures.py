@@ -15,9 +15,9 @@ _MAX_DEPTH = 4
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(])")
 
 
-def signature(tool: ToolSpec) -> str:
-    """Name, parameters with types (`?` marks optional ones), and the description's first sentence."""
-    summary = first_sentence(tool.description)
+def signature(tool: ToolSpec, *, described: bool = True) -> str:
+    """Name, parameters with types (`?` marks optional ones) and, if `described`, the description's first sentence."""
+    summary = first_sentence(tool.description) if described else ""
     head = f"{tool.name}({_fields(tool.parameters, 0)})"
     return f"{head} - {summary}" if summary else head
 

@@ -25,6 +25,9 @@ from stages.sampling import Binding, LiveState, PlannedCall, Thing, shown_entiti
 ABSENT = "no-such-id"
 """An identifier that no session ever issues."""
 
+UNRELATED_TRIES = 4
+"""How much longer an enabling call is sought that shares no thing with the one that it enables."""
+
 SIGHTINGS = 3
 """How many of A's outputs are tried as B's input."""
 
@@ -145,7 +148,7 @@ class Executor:
                 for things in binding.things.values()
                 if p.entity == things[0].entity and p.schema.get("type") != "array"
             }
-            for attempt in range(self._count):
+            for attempt in range(self._count if shared else UNRELATED_TRIES * self._count):
                 before = self._live.bind(first, Dice(attempt, f"enable/{first.name}/{second.name}"), shared)
                 if before is None:
                     break

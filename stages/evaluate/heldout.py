@@ -10,6 +10,7 @@ from servers.kernel.dice import Dice
 from stages.dataset import RlRow
 from stages.episodes import ScoredEpisode, score_episode
 from stages.evaluate.statistics import bootstrap_mean, paired_difference, wilson
+from stages.reward.outcome import outcome
 from stages.reward.rules import RewardRules
 from stages.rollout import episode_for
 from stages.train.batched_rollout import rollout
@@ -48,7 +49,7 @@ def summarise(episodes: Sequence[ScoredEpisode], seed: int, resamples: int) -> d
     live = [episode for episode in episodes if not episode.reward.masked]
     acting = [episode for episode in live if episode.truth]
     silent = [episode for episode in live if not episode.truth]
-    solved = [e for e in acting if e.record.state_hash == e.truth_hash and e.reward.coverage == 1]
+    solved = [e for e in acting if outcome(e.record.state_hash, e.truth_hash) and e.reward.coverage == 1]
     return {
         "rows": len(live),
         "masked": len(episodes) - len(live),

@@ -27,6 +27,9 @@ from stages.synthesize.plan import Knowledge, Planner, Sentence, TurnPlan, shown
 ACTIONS_PER_TURN = 2
 """Most things that one user turn asks for."""
 
+CALLS_AROUND_A_MISTAKE = 3
+"""Fewest right calls of a turn in which the scripted teacher may err."""
+
 CONTEXT_THINGS = 8
 """Live things of each kind that the sampling context shows."""
 
@@ -180,8 +183,11 @@ class Drafter:
         return [ask, reply]
 
     def _mistaken(self, plan: TurnPlan, server: ToolServer, dice: Dice) -> tuple[tuple[PlannedCall, ...], ...]:
-        """Sometimes the assistant first tries the name of a thing where its id belongs."""
-        if not dice.chance(self._params.mistake_rate):
+        """Sometimes the assistant first tries the name of a thing where its id belongs.
+
+        Short turns are spared: one failure among few calls would get the conversation rejected.
+        """
+        if not dice.chance(self._params.mistake_rate) or sum(map(len, plan.batches)) < CALLS_AROUND_A_MISTAKE:
             return plan.batches
         for position, batch in enumerate(plan.batches):
             tool = server.tools[batch[0].name]

@@ -81,6 +81,7 @@ class Teacher:
             request["script"] = {"seed": seed, **script}
         else:
             request |= {"api_base": self.params.api_base, "num_retries": self.params.attempts - 1}
+            request["drop_params"] = True  # some providers take no seed
         async with self._slots:
             try:
                 response = await self._litellm.acompletion(**request)

@@ -6,6 +6,7 @@ It says nothing that isn't in its script or in the results that it was shown.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,8 +27,8 @@ CLOSINGS = {
 LINKS = ("Then: ", "After that: ", "Also: ", "And then: ")
 PERSONAS = tuple(OPENINGS)
 
-_SHOWN_FIELDS = 3
-_SHOWN_ITEMS = 3
+_SHOWN_FIELDS = 2
+_SHOWN_ITEMS = 2
 
 
 def request(sentences: Sequence[Mapping[str, Any]], persona: str, first: bool, dice: Dice) -> str:
@@ -39,16 +40,22 @@ def request(sentences: Sequence[Mapping[str, Any]], persona: str, first: bool, d
 
 
 def _sentence(sentence: Mapping[str, Any]) -> str:
-    values, withheld = dict(sentence["values"]), set(sentence["withheld"])
-    for key in values:
-        name = key.split(".")[0]
-        if name in withheld:
-            values[key] = f"a certain {noun(name)}"
-    text = str(sentence["ask"])
-    for key, value in values.items():
+    text, withheld = str(sentence["ask"]), sentence["withheld"]
+    for name in withheld:
+        text = _left_vague(text, name)
+    for key, value in sentence["values"].items():
         text = text.replace("{" + key + "}", str(value))
     parents = [] if withheld else sentence["parents"]
     return _placed(text if text[-1] in ".?!" else f"{text}.", parents)
+
+
+def _left_vague(text: str, parameter: str) -> str:
+    """The phrasing with a parameter unsaid: its first mention becomes vague, further details of it go."""
+    slot = r"\{" + re.escape(parameter) + r"(?:\.\w+)?\}"
+    first = re.sub(
+        r"(?:\b(?:the|an?|my)\s+)?['\"#@]*" + slot + r"['\"]*", f"a certain {noun(parameter)}", text, count=1
+    )
+    return re.sub(r"\s*(?:\b(?:of|on|from|for|over|in|at|due|by|with)\b)?\s*['\"#@(]*" + slot + r"['\")]*", "", first)
 
 
 def _placed(text: str, parents: Sequence[str]) -> str:

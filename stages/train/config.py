@@ -22,6 +22,9 @@ class PolicyConfig(_Settings):
         "float32", description="of weights and computation; float32 is the faster one on CPUs without AMX"
     )
     device: str = Field("cpu", description="torch device")
+    tool_summaries: bool = Field(
+        True, description="whether plain ChatML shows what each tool does; false shows signatures, half the tokens"
+    )
     frozen_layers: int = Field(0, ge=0, description="layers from the bottom that stay as they are, embeddings included")
     lora_rank: int = Field(0, ge=0, description="rank of the adapters; 0 trains all weights")
     lora_alpha: float = Field(32.0, gt=0, description="adapter scale is alpha / rank")

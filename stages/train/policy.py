@@ -97,7 +97,7 @@ def load_policy(config: PolicyConfig, *, adapter: Path | None = None) -> Policy:
     tokenizer = AutoTokenizer.from_pretrained(source)
     if config.lora_rank or adapter:
         model = _adapt(model, config, adapter)
-    policy = Policy(model, tokenizer)
+    policy = Policy(model, tokenizer, chat_format(tokenizer, described=config.tool_summaries))
     policy.freeze_layers(config.frozen_layers)
     return policy
 

@@ -63,7 +63,10 @@ def check_provenance(catalog: Catalog, conversation: Conversation) -> Rejection 
         request = conversation.messages[turn.start].content
         sources.said += f"\n{request}"
         touched = {value for call in turn.truth for value in strings(call.arguments)}
-        results = {(call.name, dump(call.arguments)): call.result for call in turn.calls if call.ok}
+        results: dict[tuple[str, str], list[str]] = {}
+        for ran in turn.calls:
+            if ran.ok:
+                results.setdefault((ran.name, dump(ran.arguments)), []).append(ran.result)
         for call in turn.truth:
             if call.name not in catalog.entries:
                 continue
@@ -71,19 +74,20 @@ def check_provenance(catalog: Catalog, conversation: Conversation) -> Rejection 
             if rejection is not None:
                 return Rejection(rejection.reason, f"turn {number}, {rejection.detail}")
             shown = results.get((call.name, dump(call.arguments)))
-            if shown is not None:
-                sources.add_result(catalog, call.name, shown)
+            if shown:
+                sources.add_result(catalog, call.name, shown.pop(0))
     return None
 
 
 def _check_call(
     catalog: Catalog, call: TruthCall, sources: Sources, request: str, touched: set[str]
 ) -> Rejection | None:
-    parameters = {p.name: p for p in catalog.entry(call.name).tool.parameters}
+    tool = catalog.entry(call.name).tool
+    parameters = {p.name: p for p in tool.parameters}
     text = sources.text
     for name, value in call.arguments.items():
         parameter = parameters.get(name)
-        if parameter is None or name in PAGE_ARGUMENTS:
+        if parameter is None or (tool.read_only and name in PAGE_ARGUMENTS):
             continue
         where = f"{call.name}({name}={json.dumps(value)[:80]})"
         if parameter.sensitive or SECRET_NAME.search(name):

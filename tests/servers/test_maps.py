@@ -165,11 +165,22 @@ def already_reviewed(play: Play) -> None:
 
 def review_limit(play: Play) -> None:
     old = {row.place_id for row in play.rows(PlaceReview)}
+    old |= {row.place_id for row in play.rows(SavedPlace)}
     new = [row for row in in_city(play) if row.id not in old]
+    for place in new[:2]:
+        play.ok("save_place", place_id=place.id, saved_list="work")
     play.ok("review_place", place_id=new[0].id, stars=3)
     play.fails("review_limit", "review_place", place_id=new[1].id, stars=3)
     play.wait(days=1)
     play.ok("review_place", place_id=new[1].id, stars=3)
+
+
+def not_saved(play: Play) -> None:
+    place = unsaved(play)
+    play.wait(days=1)
+    play.fails("not_saved", "review_place", place_id=place.id, stars=4)
+    play.ok("save_place", place_id=place.id, saved_list="work")
+    play.ok("review_place", place_id=place.id, stars=4)
 
 
 def trip_in_progress(play: Play) -> None:
