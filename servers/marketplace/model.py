@@ -38,6 +38,7 @@ class Fault(StrEnum):
     BUY_NOW_NOT_AVAILABLE = "buy_now_not_available"
     OFFERS_NOT_ACCEPTED = "offers_not_accepted"
     OFFER_PENDING = "offer_pending"
+    OFFER_UNANSWERED = "offer_unanswered"
     OFFER_NOT_BELOW_PRICE = "offer_not_below_price"
     OFFER_TOO_LOW = "offer_too_low"
     OFFER_LIMIT_REACHED = "offer_limit_reached"

@@ -11,8 +11,17 @@ from pydantic import Field
 from servers.kernel.errors import ToolError
 from servers.kernel.session import Session
 from servers.kernel.types import Amount
-from servers.marketplace.model import Condition, Currency, Fault, Listing, ListingCategory, ListingId, ListingKind
-from servers.marketplace.rules import listing_state, me, money, own_listing
+from servers.marketplace.model import (
+    Condition,
+    Currency,
+    Fault,
+    Listing,
+    ListingCategory,
+    ListingId,
+    ListingKind,
+    Offer,
+)
+from servers.marketplace.rules import listing_state, me, money, offer_state, own_listing
 from servers.marketplace.server import server
 from servers.marketplace.views import ListingChange
 
@@ -76,6 +85,8 @@ def edit_marketplace_listing(
 ) -> ListingChange:
     """Change the title or the price of an own listing that has no bids.
 
+    The price can change once every open offer is answered.
+
     Args:
         listing_id: the listing, from search_marketplace_listings with scope selling.
         title: the new title.
@@ -85,6 +96,7 @@ def edit_marketplace_listing(
         not_own_listing: somebody else sells it.
         listing_closed: it is sold or has ended.
         listing_has_bids: somebody has bid on it.
+        offer_unanswered: the price can't change under an open offer.
         nothing_to_change: neither title nor price was given.
         duplicate_listing: another open listing of the member has the title.
     """
@@ -96,6 +108,7 @@ def edit_marketplace_listing(
         _check_title([r for r in own if r.id != listing.id and listing_state(session, r) == "open"], title)
         listing = replace(listing, title=title.strip())
     if price is not None:
+        _check_offers(session, listing)
         listing = replace(listing, price=money(price, listing.price.currency))
     return _change(session, session.table(Listing).put(listing))
 
@@ -123,6 +136,15 @@ def _check_title(own: list[Listing], title: str) -> None:
                 Fault.DUPLICATE_LISTING,
                 f"The member has an open listing {other.title} ({other.id}); edit_marketplace_listing changes it.",
             )
+
+
+def _check_offers(session: Session, listing: Listing) -> None:
+    waiting = [o for o in session.table(Offer).where(listing_id=listing.id) if offer_state(session, o)[0] == "pending"]
+    if waiting:
+        raise ToolError(
+            Fault.OFFER_UNANSWERED,
+            f"{len(waiting)} offers on {listing.title} wait for an answer; answer_listing_offer comes first.",
+        )
 
 
 def _change(session: Session, listing: Listing) -> ListingChange:

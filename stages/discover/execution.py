@@ -25,7 +25,7 @@ from stages.sampling import Binding, LiveState, PlannedCall, Thing, shown_entiti
 ABSENT = "no-such-id"
 """An identifier that no session ever issues."""
 
-UNRELATED_TRIES = 4
+UNRELATED_TRIES = 3
 """How much longer an enabling call is sought that shares no thing with the one that it enables."""
 
 SIGHTINGS = 3

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -36,6 +38,7 @@ def main(ctx: StageContext[EvaluateParams]) -> Sequence[Path]:
     source = DATA / "dataset" / "test.parquet"
     table = [rl_row(row) for row in read_table(source, RL_ROWS, ctx.catalog.fingerprint)]
     sampling = train.grpo.sampling.model_copy(update={"temperature": 0.0, "batch_size": ctx.params.batch})
+    work = DATA / ".unfinished" / "evaluate" / _key(ctx, source)
     played: dict[str, list[ScoredEpisode]] = {}
     rows: list[RlRow] = []
     policy: Policy | None = None
@@ -43,13 +46,18 @@ def main(ctx: StageContext[EvaluateParams]) -> Sequence[Path]:
         policy = load_policy(train.policy.model_copy(update={"base": str(directory)}))
         if not rows:
             rows = draw_rows(fitting_rl(policy.chat, table, train.max_prompt), ctx.params.rows, ctx.seed)
-        with ctx.progress(f"Held-out rows, {name}", total=len(rows)) as bar:
-            played[name] = play(ctx.catalog, policy, name, rows, rules, sampling, bar.advance)
+        kept = work / f"{name}-{_digest(directory)}.parquet"
+        if not kept.exists():
+            with ctx.progress(f"Held-out rows, {name}", total=len(rows)) as bar:
+                fresh = play(ctx.catalog, policy, name, rows, rules, sampling, bar.advance)
+            write_table(kept, EPISODES, [episode_to_row(episode) for episode in fresh], ctx.stamp)
+        played[name] = [episode_from_row(row) for row in read_table(kept, EPISODES, ctx.catalog.fingerprint)]
     assert policy is not None
     metrics = figures(ctx, played) | {"bfcl": _bfcl(ctx, policy), "rows_too_long": len(table) - len(rows)}
     with replaced_directory(DATA / "scores") as target:
         episodes = [episode_to_row(e) for part in played.values() for e in part]
         write_table(target / "episodes.parquet", EPISODES, episodes, ctx.stamp)
+    shutil.rmtree(work.parent)
     return _publish(ctx, metrics)
 
 
@@ -72,6 +80,23 @@ def figures(ctx: StageContext[EvaluateParams], played: dict[str, list[ScoredEpis
         "policies": {name: summarise(episodes, ctx.seed, count) for name, episodes in played.items()},
         "differences": {f"{a}-{b}": compare(played[a], played[b], ctx.seed, count) for a, b in PAIRS},
     }
+
+
+def _key(ctx: StageContext[EvaluateParams], rows: Path) -> str:
+    """What the episodes of a run are made from, besides the weights, as a directory name."""
+    blocks = (ctx.params, ctx.block(TrainParams, "train"), ctx.block(RewardRules, "reward"))
+    digest = hashlib.sha256("\n".join(block.model_dump_json() for block in blocks).encode())
+    digest.update(rows.read_bytes() + str(ctx.seed).encode())
+    return digest.hexdigest()[:16]
+
+
+def _digest(weights: Path) -> str:
+    """Digest of a directory's weights, 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for path in sorted(weights.glob("*.safetensors")):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
 
 
 def _bfcl(ctx: StageContext[EvaluateParams], policy: Any) -> dict[str, Any]:

@@ -154,6 +154,17 @@ def listing_has_bids(play: Play) -> None:
     play.fails("listing_has_bids", "end_marketplace_listing", listing_id=auction.id)
 
 
+def offer_unanswered(play: Play) -> None:
+    own = {row.id for row in play.rows(Listing) if row.seller == me(play.session)}
+    waiting = [o for o in play.rows(Offer) if o.listing_id in own and offer_state(play.session, o)[0] == "pending"]
+    arguments = {"listing_id": waiting[0].listing_id, "price": 5}
+    play.fails("offer_unanswered", "edit_marketplace_listing", **arguments)
+    for offer in waiting:
+        if offer.listing_id == arguments["listing_id"]:
+            play.ok("answer_listing_offer", offer_id=offer.id, decision="decline")
+    play.ok("edit_marketplace_listing", **arguments)
+
+
 def nothing_to_change(play: Play) -> None:
     play.fails("nothing_to_change", "edit_marketplace_listing", listing_id=listing(play, own=True).id)
 
