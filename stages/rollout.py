@@ -52,7 +52,7 @@ class Episode:
         self.done = False
         self._catalog = catalog
         self._visible = {tool.name for tool in tools}
-        self._rounds_left = max_rounds
+        self._max_rounds = self._rounds_left = max_rounds
         self._stop: Stop = "answered"
 
     def respond(self, reply: Message) -> None:
@@ -76,6 +76,7 @@ class Episode:
         self.session.user_turn()
         self.messages.append(Message("user", text))
         self.done = False
+        self._rounds_left, self._stop = self._max_rounds, "answered"
 
     def finish(self, stop: str | None = None) -> EpisodeRecord:
         """The record of the episode; `stop` names an end that the episode could not see itself.

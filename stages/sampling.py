@@ -25,6 +25,9 @@ LABELS = ("name", "title", "label", "subject", "summary", "description", "text",
 """Fields that people use to name a thing, best first."""
 
 ENUMERATION_LIMIT = 50
+MOST_PAGES = 12
+"""Pages of one listing that are read."""
+
 PARENTS = 12
 """How many parents are opened when a lookup needs another identifier first."""
 
@@ -75,6 +78,7 @@ class LiveState:
         self.session = session.fork()
         self.requests = load_requests(server)
         self._things: dict[str, list[Thing]] = {}
+        self._ways: dict[tuple[str, str], list[Thing]] = {}
         self._open: set[str] = set()
 
     def things(self, entity: str) -> list[Thing]:
@@ -87,6 +91,7 @@ class LiveState:
             for tool in producers(self.server, entity):
                 for thing in self._enumerate(tool, entity):
                     found.setdefault(thing.id, thing)
+                    self._ways.setdefault((entity, thing.id), []).append(thing)
             self._open.discard(entity)
             self._things[entity] = list(found.values())
         return self._things[entity]
@@ -159,7 +164,16 @@ class LiveState:
                 return None
             arguments[parameter.name] = dice.choice(options)
         ordered = {p.name: arguments[p.name] for p in tool.parameters if p.name in arguments}
-        return Binding(tool.name, ordered, ask, things)
+        bound = {thing.id for group in things.values() for thing in group}
+        near = {name: tuple(self._nearest(thing, bound) for thing in group) for name, group in things.items()}
+        return Binding(tool.name, ordered, ask, near)
+
+    def _nearest(self, thing: Thing, bound: Container[str]) -> Thing:
+        """The sighting of a thing whose parents the call names anyway, if there is one."""
+        ways = self._ways.get((thing.entity, thing.id), [])
+        if not thing.parents or thing not in ways:
+            return thing
+        return max(ways, key=lambda way: sum(parent.id in bound for parent in way.parents))
 
     def working_binding(
         self, tool: Tool, dice: Dice, given: Mapping[str, Thing] | None = None, tries: int = 24
@@ -212,11 +226,24 @@ class LiveState:
 
     def _enumerate(self, tool: Tool, entity: str) -> Iterator[Thing]:
         for arguments, parents in self._listings(tool):
-            outcome = self.server.call(self.session, tool.name, arguments)
+            call = PlannedCall(tool.name, arguments)
+            for result in self._pages(call):
+                for found in walk(tool, result, entity):
+                    yield Thing(entity, found.id, found.shown, call, parents)
+
+    def _pages(self, call: PlannedCall) -> Iterator[Any]:
+        """The results of a listing, page after page."""
+        offset: Json = 0
+        for _ in range(MOST_PAGES):
+            arguments = {**call.arguments, "offset": offset} if offset else call.arguments
+            outcome = self.server.call(self.session, call.name, arguments)
             if not outcome.ok:
-                continue
-            for found in walk(tool, json.loads(outcome.text), entity):
-                yield Thing(entity, found.id, found.shown, PlannedCall(tool.name, arguments), parents)
+                return
+            result = json.loads(outcome.text)
+            yield result
+            offset = result.get("next_offset")
+            if not offset or all(p.name != "offset" for p in self.server.tools[call.name].parameters):
+                return
 
     def _listings(self, tool: Tool) -> Iterator[tuple[dict[str, Json], tuple[Thing, ...]]]:
         """Ways to call a read-only tool so that it shows as much as possible."""

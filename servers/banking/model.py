@@ -18,7 +18,7 @@ ScheduledId: TypeAlias = Annotated[str, Entity("scheduled_payment")]
 
 AccountKind: TypeAlias = Literal["checking", "savings", "joint"]
 Category: TypeAlias = Literal["groceries", "rent", "dining", "transport", "salary", "utilities", "transfer", "shopping"]
-CardStatus: TypeAlias = Literal["active", "frozen"]
+CardStatus: TypeAlias = Literal["active", "frozen", "expired"]
 
 
 class Fault(StrEnum):
@@ -85,24 +85,29 @@ class Transaction(Record):
 
 @dataclass(frozen=True, slots=True)
 class ScheduledPayment(Record):
-    """A payment that leaves at the start of its day."""
+    """A payment that leaves at the start of its day, then booked under `booking_id`.
+
+    `payee` is the name, since the saved payee may be removed once the payment has left.
+    """
 
     id: ScheduledId
     account_id: AccountId
     payee_id: PayeeId
+    payee: str
     amount: Money
     on: date
     memo: str
+    booking_id: TransactionId
 
 
 @dataclass(frozen=True, slots=True)
 class Card(Record):
-    """A debit card of an account; only the last four digits are ever stored."""
+    """A debit card of an account; only the last four digits are ever stored. Past `expires`, its status is void."""
 
     id: CardId
     account_id: AccountId
     label: str
     last_four: str
-    status: CardStatus
+    status: Literal["active", "frozen"]
     expires: date
     daily_limit: Money

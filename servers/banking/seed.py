@@ -127,7 +127,9 @@ def _standing_payments(make: SeedBuilder, dice: Dice, account: Account, payees: 
             id=make.new_id("SCH"),
             account_id=account.id,
             payee_id=payee.id,
+            payee=payee.name,
             amount=_money(dice, 20, 300, account.balance.currency),
             on=(EPOCH + timedelta(days=dice.integer(2, 40))).date(),
             memo=dice.choice(("monthly rent", "subscription", "membership", "instalment")),
+            booking_id=make.new_id("TXN"),
         )

@@ -29,10 +29,15 @@ from servers.banking.rules import (
     account_of,
     balance_of,
     book,
+    booking_of,
+    bookings,
     card_of,
+    card_status,
     check_funds,
+    check_not_expired,
     check_payment,
     check_pin,
+    leaves_at,
     left_today,
     payee_of,
 )
@@ -43,6 +48,7 @@ from servers.banking.views import (
     Booking,
     CardDetails,
     CardSummary,
+    Disputed,
     PayeeSummary,
     Removed,
     ScheduledSummary,
@@ -103,7 +109,7 @@ def get_account(session: Session, account_id: AccountId) -> AccountDetails:
     """Show one account: balance, daily limit, what may still be paid today, and whether it is frozen.
 
     Args:
-        account_id: the account.
+        account_id: the account, from list_accounts.
     """
     a = account_of(session, account_id)
     return AccountDetails(a.id, a.name, a.kind, balance_of(session, a), a.daily_limit, left_today(session, a), a.frozen)
@@ -121,16 +127,14 @@ def list_transactions(
     """List an account's bookings, newest first, optionally filtered by words or category.
 
     Args:
-        account_id: the account.
+        account_id: the account, from list_accounts.
         query: words to look for in counterparty and memo.
         category: only bookings of this category.
         limit: most bookings to return.
         offset: how many to skip.
     """
-    account_of(session, account_id)
-    rows = search(
-        session.table(Transaction).where(account_id=account_id), query, lambda t: f"{t.counterparty} {t.memo}"
-    )
+    account = account_of(session, account_id)
+    rows = search(bookings(session, account), query, lambda t: f"{t.counterparty} {t.memo}")
     rows = [row for row in rows if category is None or row.category == category]
     rows.sort(key=lambda row: (-row.booked_at.timestamp(), row.id))
     return paginate([booking_summary(row) for row in rows], limit, offset)
@@ -143,11 +147,11 @@ def get_statement(
     """Sum up one calendar month of an account: money in, money out, largest payment.
 
     Args:
-        account_id: the account.
+        account_id: the account, from list_accounts.
         month: the month as YYYY-MM.
     """
     account = account_of(session, account_id)
-    rows = [t for t in session.table(Transaction).where(account_id=account_id) if f"{t.booked_at:%Y-%m}" == month]
+    rows = [row for row in bookings(session, account) if f"{row.booked_at:%Y-%m}" == month]
     out = [row for row in rows if row.amount.minor < 0]
     largest = min(out, key=lambda row: (row.amount.minor, row.id), default=None)
     currency = account.balance.currency
@@ -204,19 +208,21 @@ def add_payee(
 
 @server.tool(destructive=True)
 def remove_payee(session: Session, payee_id: PayeeId) -> Removed:
-    """Delete a saved payee who has no scheduled payment.
+    """Delete a saved payee who has no scheduled payment to come.
 
     Args:
-        payee_id: the payee.
+        payee_id: the payee, from list_payees.
 
     Raises:
-        payee_in_use: a scheduled payment goes to this payee.
+        payee_in_use: a scheduled payment to this payee is still to come.
     """
     payee = payee_of(session, payee_id)
-    for scheduled in session.table(ScheduledPayment).where(payee_id=payee_id):
+    coming = [p for p in session.table(ScheduledPayment).where(payee_id=payee_id) if p.on > session.now.date()]
+    if coming:
+        first = min(coming, key=lambda row: (row.on, row.id))
         raise ToolError(
             Fault.PAYEE_IN_USE,
-            f"{payee.name} still gets {scheduled.id} on {scheduled.on}; cancel_scheduled_payment comes first.",
+            f"{payee.name} still gets {first.id} on {first.on}; cancel_scheduled_payment comes first.",
         )
     session.table(Payee).remove(payee_id)
     return Removed(payee_id)
@@ -229,8 +235,8 @@ def transfer_between_accounts(
     """Move money between two of the customer's own accounts in the same currency. Needs no PIN.
 
     Args:
-        source_account_id: the account that the money leaves.
-        target_account_id: the account that gets it.
+        source_account_id: the account that the money leaves, from list_accounts.
+        target_account_id: the account that gets it, from list_accounts.
         amount: how much, in the accounts' currency.
 
     Raises:
@@ -267,8 +273,8 @@ def send_payment(
     """Pay a saved payee now. The customer must have given the account's PIN.
 
     Args:
-        source_account_id: the account that pays.
-        payee_id: who is paid.
+        source_account_id: the account that pays, from list_accounts.
+        payee_id: who is paid, from list_payees.
         amount: how much, in the account's currency.
         pin: the account's four-digit PIN as the customer said it.
         memo: text for the payee.
@@ -285,7 +291,7 @@ def send_payment(
     account, payee = account_of(session, source_account_id), payee_of(session, payee_id)
     check_pin(account, pin)
     total = money(amount, account.balance.currency, Fault.INVALID_AMOUNT)
-    check_payment(session, account, payee, total)
+    check_payment(account, payee, total, session.now)
     rest = left_today(session, account)
     if total > rest:
         raise ToolError(
@@ -309,8 +315,8 @@ def schedule_payment(
     """Arrange a payment to a saved payee for a later day. Needs the account's PIN.
 
     Args:
-        source_account_id: the account that will pay.
-        payee_id: who is paid.
+        source_account_id: the account that will pay, from list_accounts.
+        payee_id: who is paid, from list_payees.
         amount: how much, in the account's currency.
         payment_date: the day, from tomorrow to a year ahead.
         pin: the account's four-digit PIN as the customer said it.
@@ -320,7 +326,9 @@ def schedule_payment(
         invalid_amount: the currency has no such fraction.
         wrong_pin: the PIN is not the account's.
         date_not_allowed: the day is not in the coming year.
+        account_frozen: the account takes no payments.
         currency_mismatch: the payee is paid in another currency.
+        payee_cooling_off: the day starts less than 24 hours after the payee was added.
         daily_limit_exceeded: more than may leave the account in a day.
     """
     account, payee = account_of(session, source_account_id), payee_of(session, payee_id)
@@ -332,8 +340,10 @@ def schedule_payment(
             f"The day must lie between {today + timedelta(days=1)} and {today + timedelta(days=365)}.",
         )
     total = money(amount, account.balance.currency, Fault.INVALID_AMOUNT)
-    check_payment(session, account, payee, total)
-    row = ScheduledPayment(session.new_id("SCH"), account.id, payee.id, total, payment_date, memo)
+    check_payment(account, payee, total, leaves_at(payment_date))
+    row = ScheduledPayment(
+        session.new_id("SCH"), account.id, payee.id, payee.name, total, payment_date, memo, session.new_id("TXN")
+    )
     return scheduled_summary(session.table(ScheduledPayment).add(row))
 
 
@@ -344,7 +354,7 @@ def list_scheduled_payments(
     """List an account's payments that are still to come, soonest first.
 
     Args:
-        account_id: the account.
+        account_id: the account, from list_accounts.
         limit: most payments to return.
         offset: how many to skip.
     """
@@ -368,7 +378,8 @@ def cancel_scheduled_payment(session: Session, scheduled_payment_id: ScheduledId
     if row.on <= session.now.date():
         raise ToolError(
             Fault.ALREADY_SENT,
-            f"The payment left on {row.on} and can't be cancelled; dispute_transaction may help.",
+            f"The payment left on {row.on} and can't be cancelled; list_transactions shows its booking, "
+            "which dispute_transaction contests.",
         )
     session.table(ScheduledPayment).remove(row.id)
     return Removed(row.id)
@@ -381,12 +392,12 @@ def list_cards(session: Session, status: CardStatus | None = None) -> Page[CardS
     Args:
         status: only cards in this status.
     """
-    rows = [card for card in session.table(Card).all() if status is None or card.status == status]
+    rows = [card for card in session.table(Card).all() if status in (None, card_status(session, card))]
     rows.sort(key=lambda card: (card.label, card.id))
-    return paginate([CardSummary(row.id, row.label, row.last_four, row.status) for row in rows], 10)
+    return paginate([CardSummary(row.id, row.label, row.last_four, card_status(session, row)) for row in rows], 10)
 
 
-@server.tool(idempotent=True)
+@server.tool()
 def freeze_card(session: Session, card_id: CardId) -> CardDetails:
     """Block a card at once, for example when it is lost or a payment looks wrong.
 
@@ -395,8 +406,10 @@ def freeze_card(session: Session, card_id: CardId) -> CardDetails:
 
     Raises:
         card_not_active: it is frozen already.
+        card_expired: its date has passed.
     """
     card = card_of(session, card_id)
+    check_not_expired(session, card)
     if card.status != "active":
         raise ToolError(Fault.CARD_NOT_ACTIVE, f"{card.label} is already frozen.")
     return card_details(session.table(Card).put(replace(card, status="frozen")))
@@ -416,10 +429,9 @@ def unfreeze_card(session: Session, card_id: CardId, pin: Pin) -> CardDetails:
         wrong_pin: the PIN is not the account's.
     """
     card = card_of(session, card_id)
+    check_not_expired(session, card)
     if card.status != "frozen":
         raise ToolError(Fault.CARD_NOT_FROZEN, f"{card.label} is active already.")
-    if card.expires < session.now.date():
-        raise ToolError(Fault.CARD_EXPIRED, f"{card.label} expired on {card.expires} and stays blocked.")
     check_pin(account_of(session, card.account_id), pin)
     return card_details(session.table(Card).put(replace(card, status="active")))
 
@@ -436,8 +448,10 @@ def set_card_limit(session: Session, card_id: CardId, daily_limit: Amount) -> Ca
         invalid_amount: the currency has no such fraction.
         card_not_active: frozen cards keep their limit.
         limit_out_of_range: the limit is above 5000.
+        card_expired: its date has passed.
     """
     card = card_of(session, card_id)
+    check_not_expired(session, card)
     if card.status != "active":
         raise ToolError(Fault.CARD_NOT_ACTIVE, f"{card.label} is frozen; unfreeze_card comes first.")
     limit = money(daily_limit, card.daily_limit.currency, Fault.INVALID_AMOUNT)
@@ -451,7 +465,7 @@ def dispute_transaction(
     session: Session,
     transaction_id: TransactionId,
     reason: Annotated[str, Field(min_length=5, max_length=300)],
-) -> TransactionSummary:
+) -> Disputed:
     """Contest an outgoing booking of the last 60 days that the customer does not recognise.
 
     Args:
@@ -462,10 +476,11 @@ def dispute_transaction(
         not_disputable: it is incoming, an own transfer, or older than 60 days.
         already_disputed: a dispute is open.
     """
-    row = session.table(Transaction).require(transaction_id, "list_transactions shows the valid ids.")
+    row = booking_of(session, transaction_id)
     if row.disputed:
         raise ToolError(Fault.ALREADY_DISPUTED, f"A dispute over {row.amount} to {row.counterparty} is open already.")
     age = session.now - row.booked_at
     if row.amount.minor >= 0 or row.category == "transfer" or age > DISPUTE_WINDOW:
         raise ToolError(Fault.NOT_DISPUTABLE, "Only outgoing payments of the last 60 days can be disputed.")
-    return booking_summary(session.table(Transaction).put(replace(row, disputed=True)))
+    session.table(Transaction).put(replace(row, disputed=True))
+    return Disputed(row.id, row.counterparty, row.amount)

@@ -54,13 +54,14 @@ class PayeeSummary:
 
 @dataclass(frozen=True, slots=True)
 class TransactionSummary:
-    """A booking in a list."""
+    """A booking in a list; `disputed` is absent unless a dispute is open."""
 
     id: TransactionId
     on: date
     amount: Money
     counterparty: str
     memo: str
+    disputed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class ScheduledSummary:
     """A payment to come in a list."""
 
     id: ScheduledId
+    payee: str
     amount: Money
     on: date
     memo: str
@@ -104,6 +106,16 @@ class Booking:
 
 
 @dataclass(frozen=True, slots=True)
+class Disputed:
+    """A booking that is contested now."""
+
+    transaction_id: TransactionId
+    counterparty: str
+    amount: Money
+    disputed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """Totals of one account over one calendar month."""
 
@@ -125,14 +137,16 @@ class Removed:
 
 def booking_summary(row: Transaction) -> TransactionSummary:
     """A booking as a list shows it."""
-    return TransactionSummary(row.id, row.booked_at.date(), row.amount, row.counterparty, row.memo)
+    return TransactionSummary(
+        row.id, row.booked_at.date(), row.amount, row.counterparty, row.memo, True if row.disputed else None
+    )
 
 
 def scheduled_summary(row: ScheduledPayment) -> ScheduledSummary:
     """A payment to come as a list shows it."""
-    return ScheduledSummary(row.id, row.amount, row.on, row.memo)
+    return ScheduledSummary(row.id, row.payee, row.amount, row.on, row.memo)
 
 
 def card_details(row: Card) -> CardDetails:
-    """A card as a change shows it."""
+    """A card that has not expired, as a change shows it."""
     return CardDetails(row.id, row.label, row.status, row.daily_limit)

@@ -42,7 +42,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Category(Record):
-    """What money is set aside for each month.
+    """What money is set aside for each month; its limits are `MonthlyLimit` rows, the first of which starts it.
 
     A `strict` category takes no expense beyond its limit. With `rollover`, what is left when a month is
     closed is added to the next month. Archived categories keep their history only.
@@ -50,10 +50,20 @@ class Category(Record):
 
     id: CategoryId
     name: str
-    monthly_limit: Money
+    currency: Currency
     strict: bool
     rollover: bool
     archived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyLimit(Record):
+    """What may go out of a category each month from `since` (YYYY-MM) on, until a later limit holds."""
+
+    id: str
+    category_id: CategoryId
+    since: str
+    amount: Money
 
 
 @dataclass(frozen=True, slots=True)

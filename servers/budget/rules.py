@@ -6,7 +6,17 @@ from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date, timedelta
 
-from servers.budget.model import Carried, Category, CategoryState, ClosedMonth, Expense, Fault, Rate, Recurring
+from servers.budget.model import (
+    Carried,
+    Category,
+    CategoryState,
+    ClosedMonth,
+    Expense,
+    Fault,
+    MonthlyLimit,
+    Rate,
+    Recurring,
+)
 from servers.budget.seed import FIRST_MONTH
 from servers.kernel.errors import ToolError
 from servers.kernel.session import Session
@@ -31,6 +41,22 @@ def active_category(session: Session, category_id: str) -> Category:
             f"{category.name} is archived and takes nothing new; list_budget_categories shows the others.",
         )
     return category
+
+
+def limits_of(session: Session, category: Category) -> list[MonthlyLimit]:
+    """The limits that a category has had, the first one first."""
+    return sorted(session.table(MonthlyLimit).where(category_id=category.id), key=lambda row: row.since)
+
+
+def limit_of(session: Session, category: Category, month: str) -> Money:
+    """The limit that holds in a month; nothing before the category's first month."""
+    rows = [row for row in limits_of(session, category) if row.since <= month]
+    return rows[-1].amount if rows else Money(0, category.currency)
+
+
+def categories_in(session: Session, month: str) -> list[Category]:
+    """The categories that had begun in a month."""
+    return [row for row in session.table(Category).all() if limits_of(session, row)[0].since <= month]
 
 
 def month_of(day: date) -> str:
@@ -58,14 +84,19 @@ def check_month(session: Session, month: str) -> None:
         )
 
 
-def check_day(session: Session, day: date) -> None:
-    """Refuse an expense in the future or in a month that is closed."""
+def check_day(session: Session, category: Category, day: date) -> None:
+    """Refuse an expense in the future, before the category's first month, or in a month that is closed."""
     if day > session.now.date():
         raise ToolError(
             Fault.FUTURE_EXPENSE,
             f"{day} is still to come; give a day up to {session.now.date()}, or use add_recurring_expense.",
         )
     check_month(session, month_of(day))
+    begun = limits_of(session, category)[0].since
+    if month_of(day) < begun:
+        raise ToolError(
+            Fault.MONTH_OUT_OF_RANGE, f"{category.name} begins in {begun}; give a day from then on or another category."
+        )
     check_open(session, month_of(day))
 
 
@@ -126,7 +157,7 @@ def next_due(session: Session, recurring: Recurring) -> date | None:
 
 def spent(session: Session, category: Category, month: str) -> Money:
     """What went out of a category in a month, recurring expenses that fell due included."""
-    total = Money(0, category.monthly_limit.currency)
+    total = Money(0, category.currency)
     for expense in session.table(Expense).where(category_id=category.id):
         if month_of(expense.spent_on) == month:
             total += expense.amount
@@ -139,12 +170,17 @@ def spent(session: Session, category: Category, month: str) -> Money:
 def carried(session: Session, category: Category, month: str) -> Money:
     """What a category brought along from the month before."""
     row = session.table(Carried).get(f"{category.id}/{month}")
-    return row.amount if row else Money(0, category.monthly_limit.currency)
+    return row.amount if row else Money(0, category.currency)
+
+
+def to_spend(session: Session, category: Category, month: str) -> Money:
+    """The month's limit and what was brought along."""
+    return limit_of(session, category, month) + carried(session, category, month)
 
 
 def left(session: Session, category: Category, month: str) -> Money:
     """What may still be spent; below zero when it is overspent."""
-    return category.monthly_limit + carried(session, category, month) - spent(session, category, month)
+    return to_spend(session, category, month) - spent(session, category, month)
 
 
 def state_of(session: Session, category: Category, month: str) -> CategoryState:
@@ -154,18 +190,21 @@ def state_of(session: Session, category: Category, month: str) -> CategoryState:
     rest = left(session, category, month).minor
     if rest < 0:
         return "over_limit"
-    full = (category.monthly_limit + carried(session, category, month)).minor
+    full = to_spend(session, category, month).minor
     return "nearly_used" if rest * 100 <= full * (100 - NEARLY) else "within_limit"
 
 
 def check_limit(session: Session, category: Category, day: date, extra: Money) -> None:
     """Refuse to spend more than is left of a strict category."""
-    rest = left(session, category, month_of(day))
-    if category.strict and extra > rest:
+    month = month_of(day)
+    rest = left(session, category, month)
+    if category.strict and extra > max(rest, Money(0, rest.currency)):
+        advice = "use another category"
+        if month >= this_month(session):
+            advice = f"set_budget_limit can raise it, or {advice}"
         raise ToolError(
             Fault.LIMIT_EXCEEDED,
-            f"{category.name} is strict and has {rest} left for {month_of(day)}, {extra} is too much; "
-            "set_budget_limit can raise it, or use another category.",
+            f"{category.name} is strict and has {rest} left for {month}, {extra} is too much; {advice}.",
         )
 
 

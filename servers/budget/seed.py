@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
-from servers.budget.model import Carried, Category, ClosedMonth, Currency, Expense, Interval, Rate, Recurring
+from servers.budget.model import (
+    Carried,
+    Category,
+    ClosedMonth,
+    Currency,
+    Expense,
+    Interval,
+    MonthlyLimit,
+    Rate,
+    Recurring,
+)
 from servers.kernel.dice import Dice
 from servers.kernel.server import SeedBuilder
 from servers.kernel.session import EPOCH
@@ -67,11 +77,13 @@ def build(make: SeedBuilder) -> Iterator[Record]:
     dice = make.dice
     categories: dict[str, Category] = {}
     for name, currency, limit, flags, words in _CATEGORIES:
-        category = _category(make, dice, name, currency, limit, flags)
+        category = _category(make, name, currency, flags)
+        each = _limit(dice, limit, currency)
         categories[name] = category
         yield category
-        yield from _expenses(make, dice, category, words)
-        yield from _carried(dice, category)
+        yield MonthlyLimit(f"{category.id}/{FIRST_MONTH}", category.id, FIRST_MONTH, each)
+        yield from _expenses(make, dice, category, each, words)
+        yield from _carried(dice, category, each)
     yield from _recurring(make, dice, categories)
     for month, after in pairwise(MONTHS[:5]):
         closed = datetime.fromisoformat(f"{after}-01").replace(tzinfo=UTC)
@@ -85,22 +97,26 @@ def _units(dice: Dice, low: int, high: int, currency: str) -> Money:
     return Money(dice.integer(low * scale, high * scale), currency)
 
 
-def _category(make: SeedBuilder, dice: Dice, name: str, currency: str, limit: int, flags: str) -> Category:
-    scale = 10 ** MINOR_DIGITS[currency]
-    wide = limit * dice.integer(85, 115) // 100
+def _limit(dice: Dice, usual: int, currency: str) -> Money:
+    wide = usual * dice.integer(85, 115) // 100
     step = 500 if currency == "JPY" else 5
+    return Money(wide // step * step * 10 ** MINOR_DIGITS[currency], currency)
+
+
+def _category(make: SeedBuilder, name: str, currency: Currency, flags: str) -> Category:
     return Category(
         id=make.new_id("BCAT"),
         name=name,
-        monthly_limit=Money(wide // step * step * scale, currency),
+        currency=currency,
         strict="s" in flags,
         rollover="r" in flags,
         archived="a" in flags,
     )
 
 
-def _expenses(make: SeedBuilder, dice: Dice, category: Category, words: tuple[str, ...]) -> Iterator[Record]:
-    limit = category.monthly_limit
+def _expenses(
+    make: SeedBuilder, dice: Dice, category: Category, limit: Money, words: tuple[str, ...]
+) -> Iterator[Record]:
     unit = limit.minor // 10 ** MINOR_DIGITS[limit.currency]
     for month in MONTHS[:3] if category.archived else MONTHS:
         first = date.fromisoformat(f"{month}-01")
@@ -115,10 +131,10 @@ def _small(dice: Dice, unit: int, currency: str) -> Money:
     return _units(dice, max(unit // 40, 1), max(unit // 5, 2), currency)
 
 
-def _carried(dice: Dice, category: Category) -> Iterator[Record]:
+def _carried(dice: Dice, category: Category, limit: Money) -> Iterator[Record]:
     if category.rollover and not category.archived:
         for month in MONTHS[1:5]:
-            amount = category.monthly_limit.share(dice.integer(2, 20), 100)
+            amount = limit.share(dice.integer(2, 20), 100)
             yield Carried(f"{category.id}/{month}", category.id, month, amount)
 
 
@@ -127,5 +143,5 @@ def _recurring(make: SeedBuilder, dice: Dice, categories: dict[str, Category]) -
         category = categories[name]
         start = EPOCH.date() - timedelta(days=dice.integer(20, 330))
         stopped = EPOCH.date() - timedelta(days=dice.integer(1, 15)) if n % 5 == 4 else None
-        money = Money(amount * 100 + dice.integer(0, 99), category.monthly_limit.currency)
+        money = Money(amount * 100 + dice.integer(0, 99), category.currency)
         yield Recurring(make.new_id("RCUR"), category.id, text, money, interval, start, stopped)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -15,18 +14,22 @@ from servers.budget.model import (
     ClosedMonth,
     Currency,
     Fault,
+    MonthlyLimit,
 )
 from servers.budget.rules import (
     active_category,
     carried,
+    categories_in,
     check_month,
     check_open,
     first_open,
     left,
+    limit_of,
     month_after,
     spent,
     state_of,
     this_month,
+    to_spend,
 )
 from servers.budget.server import server
 from servers.budget.views import (
@@ -48,8 +51,15 @@ Month = Annotated[str, Field(pattern=r"^20\d\d-(0[1-9]|1[0-2])$")]
 
 def details(session: Session, category: Category) -> CategoryDetails:
     """A category as a change shows it."""
-    rest = left(session, category, this_month(session))
-    return CategoryDetails(category.id, category.name, category.monthly_limit, rest, category.strict, category.rollover)
+    month = this_month(session)
+    limit, rest = limit_of(session, category, month), left(session, category, month)
+    return CategoryDetails(category.id, category.name, limit, rest, category.strict, category.rollover)
+
+
+def put_limit(session: Session, category: Category, amount: Money) -> None:
+    """Let a limit hold from this month on; months before keep theirs."""
+    month = this_month(session)
+    session.table(MonthlyLimit).put(MonthlyLimit(f"{category.id}/{month}", category.id, month, amount))
 
 
 @server.tool(read_only=True)
@@ -77,9 +87,9 @@ def list_budget_categories(
     """
     month = month or this_month(session)
     check_month(session, month)
-    rows = search(session.table(Category).all(), query, lambda category: category.name)
+    rows = search(categories_in(session, month), query, lambda category: category.name)
     found = [
-        CategorySummary(c.id, c.name, c.monthly_limit, left(session, c, month), state_of(session, c, month))
+        CategorySummary(c.id, c.name, limit_of(session, c, month), left(session, c, month), state_of(session, c, month))
         for c in sorted(rows, key=lambda category: (category.name, category.id))
     ]
     return paginate([item for item in found if state in (None, item.state)], limit, offset)
@@ -94,7 +104,7 @@ def create_budget_category(
     strict: bool = False,
     rollover: bool = False,
 ) -> CategoryDetails:
-    """Create a budget category with a monthly limit.
+    """Create a budget category with a monthly limit, from this month on.
 
     Args:
         name: what the money is for.
@@ -114,20 +124,15 @@ def create_budget_category(
                 f"{shown(other.name)} exists{' as an archived category' if other.archived else ''} ({other.id}); "
                 "choose another name or use set_budget_limit.",
             )
-    row = Category(
-        session.new_id("BCAT"),
-        name.strip(),
-        money(monthly_limit, currency, Fault.INVALID_AMOUNT),
-        strict,
-        rollover,
-        False,
-    )
-    return details(session, session.table(Category).add(row))
+    limit = money(monthly_limit, currency, Fault.INVALID_AMOUNT)
+    row = session.table(Category).add(Category(session.new_id("BCAT"), name.strip(), currency, strict, rollover, False))
+    put_limit(session, row, limit)
+    return details(session, row)
 
 
 @server.tool(idempotent=True)
 def set_budget_limit(session: Session, category_id: CategoryId, monthly_limit: Amount) -> CategoryDetails:
-    """Change the monthly limit of a budget category, from this month on.
+    """Change the monthly limit of a budget category from this month on; earlier months keep theirs.
 
     Args:
         category_id: the category, from list_budget_categories.
@@ -139,14 +144,15 @@ def set_budget_limit(session: Session, category_id: CategoryId, monthly_limit: A
         invalid_amount: the currency has no such fraction.
     """
     category = active_category(session, category_id)
-    wanted = money(monthly_limit, category.monthly_limit.currency, Fault.INVALID_AMOUNT)
+    wanted = money(monthly_limit, category.currency, Fault.INVALID_AMOUNT)
     used = spent(session, category, this_month(session)) - carried(session, category, this_month(session))
     if category.strict and wanted < used:
         raise ToolError(
             Fault.LIMIT_BELOW_SPENT,
             f"{category.name} is strict and needs at least {used} this month; set {used} or more.",
         )
-    return details(session, session.table(Category).put(replace(category, monthly_limit=wanted)))
+    put_limit(session, category, wanted)
+    return details(session, category)
 
 
 @server.tool(read_only=True)
@@ -162,18 +168,19 @@ def get_spending_report(session: Session, month: Month | None = None) -> Spendin
     month = month or this_month(session)
     check_month(session, month)
     totals: dict[str, Money] = {}
-    shares = []
-    for category in session.table(Category).all():
+    shares, over = [], 0
+    for category in categories_in(session, month):
         used = spent(session, category, month)
         totals[used.currency] = totals.get(used.currency, Money(0, used.currency)) + used
-        full = (category.monthly_limit + carried(session, category, month)).minor
+        full = to_spend(session, category, month).minor
         shares.append(CategoryTotal(category.name, used, used.minor * 100 // max(full, 1)))
+        over += state_of(session, category, month) == "over_limit"
     shares.sort(key=lambda item: (-item.percent_of_limit, item.category))
     return SpendingReport(
         month=month,
         closed=session.table(ClosedMonth).get(month) is not None,
         totals=[totals[currency] for currency in sorted(totals)],
-        over_limit=sum(item.percent_of_limit > 100 for item in shares),
+        over_limit=over,
         top=shares[:3],
     )
 
@@ -199,7 +206,7 @@ def close_budget_month(session: Session, month: Month) -> MonthClosed:
         raise ToolError(Fault.EARLIER_MONTH_OPEN, f"{first_open(session)} is still open; close it before {month}.")
     session.table(ClosedMonth).add(ClosedMonth(month, session.now))
     after, passed_on, overspent = month_after(month), 0, 0
-    for category in session.table(Category).where(archived=False):
+    for category in [row for row in categories_in(session, month) if not row.archived]:
         rest = left(session, category, month)
         overspent += rest.minor < 0
         if category.rollover and rest.minor > 0:

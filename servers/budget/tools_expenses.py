@@ -124,7 +124,7 @@ def add_expense(
         category_archived: the category takes nothing new.
         future_expense: the day is still to come.
         month_closed: the books of that month are closed.
-        month_out_of_range: the day lies before the first month of the books.
+        month_out_of_range: the day lies before the first month of the books or of the category.
         limit_exceeded: a strict category has too little left.
         no_exchange_rate: the currency can't be exchanged into the category's.
         invalid_amount: the currency has no such fraction.
@@ -132,9 +132,9 @@ def add_expense(
     """
     category = active_category(session, category_id)
     day = spent_on or session.now.date()
-    check_day(session, day)
-    paid = money(amount, currency or category.monthly_limit.currency, Fault.INVALID_AMOUNT)
-    counted = exchanged(session, paid, category.monthly_limit.currency)
+    check_day(session, category, day)
+    paid = money(amount, currency or category.currency, Fault.INVALID_AMOUNT)
+    counted = exchanged(session, paid, category.currency)
     check_limit(session, category, day, counted)
     row = Expense(session.new_id("EXPN"), category.id, description, counted, paid, day)
     check_new_expense(session, row)
@@ -162,6 +162,7 @@ def change_expense(
         month_closed: the books of the old or new month are closed.
         category_archived: the new category takes nothing new.
         future_expense: the new day is still to come.
+        month_out_of_range: the day lies before the first month of the books or of the category.
         limit_exceeded: a strict category has too little left.
         no_exchange_rate: the amount can't be exchanged into the new category's currency.
         invalid_amount: the currency has no such fraction.
@@ -171,7 +172,7 @@ def change_expense(
     category = active_category(session, category_id or row.category_id)
     paid = row.paid if amount is None else money(amount, row.paid.currency, Fault.INVALID_AMOUNT)
     moved = category.id != row.category_id or paid != row.paid
-    counted = exchanged(session, paid, category.monthly_limit.currency) if moved else row.amount
+    counted = exchanged(session, paid, category.currency) if moved else row.amount
     day = spent_on or row.spent_on
     changed = replace(row, category_id=category.id, paid=paid, amount=counted, spent_on=day)
     if changed == row:
@@ -179,9 +180,9 @@ def change_expense(
             Fault.NOTHING_TO_CHANGE,
             f"{shown(row.description)} is so already; give a new category_id, amount or spent_on.",
         )
-    check_day(session, changed.spent_on)
-    session.table(Expense).remove(row.id)
-    check_limit(session, category, changed.spent_on, counted)
+    check_day(session, category, day)
+    same_purse = (category.id, month_of(day)) == (row.category_id, month_of(row.spent_on))
+    check_limit(session, category, day, counted - row.amount if same_purse else counted)
     check_new_expense(session, changed)
     return noted(session, session.table(Expense).put(changed))
 
@@ -258,7 +259,7 @@ def add_recurring_expense(
                 Fault.RECURRING_EXISTS,
                 f"{shown(other.description)} runs already ({other.id}); stop_recurring_expense comes first.",
             )
-    each = money(amount, category.monthly_limit.currency, Fault.INVALID_AMOUNT)
+    each = money(amount, category.currency, Fault.INVALID_AMOUNT)
     check_limit(session, category, start, each)
     row = Recurring(session.new_id("RCUR"), category.id, description, each, interval, start)
     return recurring_summary(session, session.table(Recurring).add(row))

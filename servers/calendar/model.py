@@ -42,6 +42,7 @@ class Fault(StrEnum):
     ROOM_TAKEN = "room_taken"
     ROOM_TOO_SMALL = "room_too_small"
     ROOM_CLOSED = "room_closed"
+    SELF_INCLUDED = "self_included"
     SCHEDULE_NOT_SHARED = "schedule_not_shared"
     NO_COMMON_SLOT = "no_common_slot"
     TOO_MANY_REMINDERS = "too_many_reminders"

@@ -52,8 +52,8 @@ def create_calendar_event(
     session: Session,
     calendar_id: CalendarId,
     title: Annotated[str, Field(min_length=2, max_length=80)],
-    on: Date,
-    at: TimeOfDay,
+    day: Date,
+    start_time: TimeOfDay,
     minutes: Minutes = 60,
     allow_conflict: bool = False,
 ) -> EventItem:
@@ -62,8 +62,8 @@ def create_calendar_event(
     Args:
         calendar_id: a calendar with access owner or editor, from list_calendars.
         title: what it is called.
-        on: the day.
-        at: the start, in the user's wall-clock time.
+        day: the day.
+        start_time: the start, in the user's wall-clock time.
         minutes: how long it lasts.
         allow_conflict: create it although the user is busy then.
 
@@ -74,10 +74,10 @@ def create_calendar_event(
         time_conflict: the user is busy then.
     """
     writable_calendar(session, calendar_id)
-    start = moment_of(session, on, at)
+    start = moment_of(session, day, start_time)
     user = me(session)
-    event = Event(session.new_id("CEV"), calendar_id, title, user.id, on, at, minutes, user.zone, "")
-    check_conflict(session, [Occurrence(event, on, start)], allow_conflict)
+    event = Event(session.new_id("CEV"), calendar_id, title, user.id, day, start_time, minutes, user.zone, "")
+    check_conflict(session, [Occurrence(event, day, start)], allow_conflict)
     session.table(Event).add(event)
     return event_item(session, event)
 
@@ -86,8 +86,8 @@ def create_calendar_event(
 def move_calendar_event(
     session: Session,
     event_id: EventId,
-    on: Date,
-    at: TimeOfDay,
+    day: Date,
+    start_time: TimeOfDay,
     occurrence: Date | None = None,
     allow_conflict: bool = False,
 ) -> EventItem:
@@ -97,8 +97,8 @@ def move_calendar_event(
 
     Args:
         event_id: the event, from list_calendar_events.
-        on: the new day.
-        at: the new start, in the user's wall-clock time.
+        day: the new day.
+        start_time: the new start, in the user's wall-clock time.
         occurrence: the present day of the one occurrence to move; the whole series without it.
         allow_conflict: move it although the user is busy then.
 
@@ -115,7 +115,7 @@ def move_calendar_event(
         room_taken: its room is taken then.
     """
     event = editable_event(session, event_id)
-    start = moment_of(session, on, at)
+    start = moment_of(session, day, start_time)
     if occurrence is not None and event.rule:
         return _move_one(session, occurrence_on(session, event, occurrence), start, allow_conflict)
     if occurrence is not None:
@@ -193,7 +193,7 @@ def cancel_calendar_event(session: Session, event_id: EventId, occurrence: Date 
 def set_event_recurrence(
     session: Session,
     event_id: EventId,
-    repeat: Frequency,
+    frequency: Frequency,
     interval: Annotated[int, Field(ge=1, le=52)] = 1,
     weekdays: Annotated[list[Weekday] | None, Field(max_length=7)] = None,
     nth: Literal[1, 2, 3, 4, -1] | None = None,
@@ -207,7 +207,7 @@ def set_event_recurrence(
 
     Args:
         event_id: the event, from list_calendar_events or create_calendar_event.
-        repeat: the period.
+        frequency: the period.
         interval: every so many periods.
         weekdays: on these weekdays; the event's own without it.
         nth: in a monthly series, which such weekday of the month, -1 for the last.
@@ -221,17 +221,21 @@ def set_event_recurrence(
         event_cancelled: it was cancelled.
         event_over: the series would lie in the past.
         rule_ends_twice: both count and until are given.
-        rule_misses_start: the event's first day does not fit the rule.
+        rule_misses_start: the event's first day does not fit the rule, or lies after until.
         time_conflict: the user is busy at one of the times.
         room_taken: its room is taken at one of the times.
     """
     event = editable_event(session, event_id)
     if count is not None and until is not None:
         raise ToolError(Fault.RULE_ENDS_TWICE, "Give either count or until, not both.")
+    if until is not None and until < event.first:
+        raise ToolError(
+            Fault.RULE_MISSES_START, f"{event.title} starts on {event.first}; choose an until on or after that day."
+        )
     days = tuple(sorted(set(weekdays or ()), key=WEEKDAYS.index))
     if nth is not None and not days:
         days = (weekday_of(event.first),)
-    rule = Rule(repeat, interval, count, until, days, nth if repeat == "monthly" else None)
+    rule = Rule(frequency, interval, count, until, days, nth if frequency == "monthly" else None)
     if not occurs_on(rule, event.first, event.first):
         raise ToolError(
             Fault.RULE_MISSES_START,

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field
 
-from servers.calendar.model import Calendar, CalendarId, EmailAddress, Event, EventId, Fault, Invitation, Person
+from servers.calendar.model import (
+    Access,
+    Calendar,
+    CalendarId,
+    EmailAddress,
+    Event,
+    EventId,
+    Fault,
+    Invitation,
+    Person,
+    Response,
+)
 from servers.calendar.recurrence import to_local, to_utc
 from servers.calendar.rules import (
     Occurrence,
@@ -43,27 +54,32 @@ from servers.kernel.session import Session
 from servers.kernel.types import Date
 
 HALF_HOUR = timedelta(minutes=30)
+RIGHTS: tuple[Access, ...] = get_args(Access)
+"""From the most that the user may do in a calendar to the least."""
 
 People = Annotated[list[EmailAddress], Field(min_length=1, max_length=8)]
 
 
 @server.tool(read_only=True)
-def list_calendars(session: Session, query: Query = "") -> Page[CalendarItem]:
-    """List the calendars that the user sees, with ids and rights. Ordered by name.
+def list_calendars(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[CalendarItem]:
+    """List calendars with ids and rights: own ones first, then those to edit, then those to view, each by name.
 
-    Only those with access owner or editor take new events.
+    Only owner and editor may add events. Calendars that share only busy times appear in a search by name.
 
     Args:
         query: words of the calendar's name.
+        limit: most calendars to return.
+        offset: how many to skip.
     """
-    rows = search(session.table(Calendar).all(), query, lambda row: row.name)
-    rows.sort(key=lambda row: (row.name, row.id))
-    return paginate([CalendarItem(row.id, row.name, row.access) for row in rows], 15)
+    rows = [row for row in session.table(Calendar).all() if query or row.access != "free_busy"]
+    rows = search(rows, query, lambda row: row.name)
+    rows.sort(key=lambda row: (RIGHTS.index(row.access), row.name, row.id))
+    return paginate([CalendarItem(row.id, row.name, row.access) for row in rows], limit, offset)
 
 
 @server.tool(read_only=True)
 def list_colleagues(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[Colleague]:
-    """List people with their e-mail address, working hours and absence. Ordered by name.
+    """List other people with their e-mail address, working hours and absence. Ordered by name.
 
     Use it to find the address of somebody whom the user names.
 
@@ -72,7 +88,7 @@ def list_colleagues(session: Session, query: Query = "", limit: Limit = 5, offse
         limit: most people to return.
         offset: how many to skip.
     """
-    rows = search(session.table(Person).all(), query, lambda row: f"{row.name} {row.id}")
+    rows = search(session.table(Person).where(me=False), query, lambda row: f"{row.name} {row.id}")
     rows.sort(key=lambda row: (row.name, row.id))
     return paginate([colleague(session, row) for row in rows], limit, offset)
 
@@ -88,7 +104,7 @@ def list_calendar_events(
 ) -> Page[EventItem]:
     """List coming events and series with their ids, soonest first; search them by title.
 
-    Each is shown once, by its next occurrence.
+    Each is shown once, by its next occurrence. What the user declined appears only in a search by title.
 
     Args:
         query: words of the title.
@@ -103,8 +119,8 @@ def list_calendar_events(
     if calendar_id is not None and calendar_of(session, calendar_id).access == "free_busy":
         raise ToolError(Fault.DETAILS_HIDDEN, "That calendar shares only busy times; use get_free_busy.")
     found: list[Occurrence] = []
-    for event in search(_visible(session), query, lambda row: row.title):
-        if calendar_id not in (None, event.calendar_id) or (unanswered and not _is_open(session, event)):
+    for event in search(_visible(session, declined=bool(query)), query, lambda row: row.title):
+        if calendar_id not in (None, event.calendar_id) or (unanswered and _response(session, event) != "needs_action"):
             continue
         coming = next_occurrence(session, event)
         if coming is not None:
@@ -113,14 +129,17 @@ def list_calendar_events(
     return paginate([event_item(session, row.event, row) for row in found], limit, offset)
 
 
-def _visible(session: Session) -> list[Event]:
+def _visible(session: Session, declined: bool) -> list[Event]:
+    """Events that are not cancelled in the calendars that the user can read, with those that they declined or not."""
     open_calendars = [row.id for row in session.table(Calendar).all() if row.access != "free_busy"]
-    return [e for key in open_calendars for e in session.table(Event).where(calendar_id=key) if not e.cancelled]
+    events = [e for key in open_calendars for e in session.table(Event).where(calendar_id=key) if not e.cancelled]
+    return [event for event in events if declined or _response(session, event) != "declined"]
 
 
-def _is_open(session: Session, event: Event) -> bool:
+def _response(session: Session, event: Event) -> Response | None:
+    """The user's own answer, if they were invited."""
     invitation = session.table(Invitation).get(f"{event.id}/{me(session).id}")
-    return invitation is not None and invitation.response == "needs_action"
+    return invitation.response if invitation else None
 
 
 @server.tool(read_only=True)
@@ -138,44 +157,44 @@ def get_calendar_event(session: Session, event_id: EventId) -> EventDetails:
 
 
 @server.tool(read_only=True)
-def get_day_agenda(session: Session, on: Date, limit: Limit = 10, offset: Offset = 0) -> Page[AgendaItem]:
-    """Show everything that takes place on one day in the calendars that the user can read, by time.
+def get_day_agenda(session: Session, day: Date, limit: Limit = 10, offset: Offset = 0) -> Page[AgendaItem]:
+    """Show what takes place on one day in the calendars that the user can read, by time; not what they declined.
 
     Args:
-        on: the day.
+        day: the day.
         limit: most entries to return.
         offset: how many to skip.
     """
-    low, high = utc_day(session, on)
-    found = [o for event in _visible(session) for o in occurrences(session, event, low, high)]
+    low, high = utc_day(session, day)
+    found = [o for event in _visible(session, declined=False) for o in occurrences(session, event, low, high)]
     found.sort(key=lambda row: (row.start, row.event.id))
     return paginate([agenda_item(session, row) for row in found], limit, offset)
 
 
 @server.tool(read_only=True)
-def get_free_busy(session: Session, email: EmailAddress, on: Date) -> FreeBusy:
+def get_free_busy(session: Session, attendee: EmailAddress, day: Date) -> FreeBusy:
     """Show when somebody is busy or away on a day, in the user's time zone.
 
     Args:
-        email: the person, from list_colleagues.
-        on: the day.
+        attendee: the person, from list_colleagues.
+        day: the day.
 
     Raises:
         schedule_not_shared: the person shares no schedule.
     """
-    person = person_of(session, email)
+    person = person_of(session, attendee)
     check_shared(person)
-    low, high = utc_day(session, on)
+    low, high = utc_day(session, day)
     zone = me(session).zone
     spans: list[tuple[datetime, datetime]] = []
-    for row in busy(session, email, low, high):
+    for row in busy(session, person.id, low, high):
         start, end = max(row.start, low), min(row.end, high)
         if spans and start <= spans[-1][1]:
             spans[-1] = (spans[-1][0], max(spans[-1][1], end))
         else:
             spans.append((start, end))
     texts = [f"{to_local(start, zone):%H:%M}-{to_local(end, zone):%H:%M}" for start, end in spans]
-    return FreeBusy(email, on, texts, away_on(session, email, on) is not None)
+    return FreeBusy(person.id, day, texts, away_on(session, person.id, day) is not None)
 
 
 @server.tool(read_only=True)
@@ -183,41 +202,44 @@ def find_common_slot(
     session: Session,
     people: People,
     minutes: Annotated[int, Field(ge=15, le=480)],
-    on: Date,
+    day: Date,
     days: Annotated[int, Field(ge=1, le=14)] = 5,
     limit: Annotated[int, Field(ge=1, le=10)] = 3,
 ) -> Page[Slot]:
     """Find times when the user and others are free within everyone's working hours, soonest first.
 
     Args:
-        people: e-mail addresses of the others.
+        people: addresses of the others, from list_colleagues.
         minutes: length of the meeting.
-        on: the first day to look at.
+        day: the first day to look at.
         days: how many days to look at.
         limit: most times to return.
 
     Raises:
+        self_included: the user is named among the others.
         schedule_not_shared: one of them shares no schedule.
         no_common_slot: nothing fits on these days.
     """
     user = me(session)
+    if user.id in people:
+        raise ToolError(Fault.SELF_INCLUDED, f"{user.id} is the user, who takes part anyway; name only the others.")
     group = {user.id: user, **{email: person_of(session, email) for email in people}}
     for person in group.values():
         check_shared(person)
     length = timedelta(minutes=minutes)
     found = [
         Slot(
-            on + timedelta(days=n),
+            day + timedelta(days=n),
             f"{to_local(start, user.zone):%H:%M}",
             f"{to_local(start + length, user.zone):%H:%M}",
         )
         for n in range(days)
-        for start in _free_starts(session, list(group.values()), on + timedelta(days=n), length)
+        for start in _free_starts(session, list(group.values()), day + timedelta(days=n), length)
     ]
     if not found:
         raise ToolError(
             Fault.NO_COMMON_SLOT,
-            f"Nobody finds {minutes} minutes together in {days} days from {on}; "
+            f"Nobody finds {minutes} minutes together in {days} days from {day}; "
             "try more days, a shorter meeting or fewer people.",
         )
     return Page(found[:limit], len(found))

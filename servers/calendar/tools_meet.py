@@ -40,12 +40,12 @@ from servers.kernel.types import Date
 
 
 @server.tool()
-def invite_to_event(session: Session, event_id: EventId, email: EmailAddress, optional: bool = False) -> Invited:
+def invite_to_event(session: Session, event_id: EventId, attendee: EmailAddress, optional: bool = False) -> Invited:
     """Invite a person to an event that the user organises.
 
     Args:
         event_id: the event, from list_calendar_events.
-        email: the person, from list_colleagues.
+        attendee: the person, from list_colleagues.
         optional: whether they may stay away.
 
     Raises:
@@ -58,7 +58,7 @@ def invite_to_event(session: Session, event_id: EventId, email: EmailAddress, op
     """
     event = editable_event(session, event_id)
     following = upcoming(session, event)
-    person = person_of(session, email)
+    person = person_of(session, attendee)
     key = f"{event.id}/{person.id}"
     if person.id == event.organizer or session.table(Invitation).get(key) is not None:
         raise ToolError(Fault.ALREADY_INVITED, f"{person.name} is part of {event.title} already.")

@@ -64,14 +64,18 @@ class Invitee:
 
 @dataclass(frozen=True, slots=True)
 class EventDetails:
-    """One event; empty parts are left out."""
+    """One event; empty parts are left out.
+
+    `organizer` is absent when it is the user; `invitees` are the others, `my_response` is the user's own answer.
+    """
 
     id: EventId
     title: str
     on: date
     at: str
     minutes: int
-    organizer: EmailAddress
+    organizer: EmailAddress | None = None
+    my_response: Response | None = None
     invitees: list[Invitee] | None = None
     repeats: str | None = None
     room: str | None = None
@@ -178,7 +182,7 @@ def event_item(session: Session, event: Event, occurrence: Occurrence | None = N
 
 def event_details(session: Session, event: Event) -> EventDetails:
     """Everything about one event."""
-    item = event_item(session, event)
+    item, user = event_item(session, event), me(session)
     guests = sorted(session.table(Invitation).where(event_id=event.id), key=lambda guest: guest.email)
     room = session.table(Room).get(event.room_id) if event.room_id else None
     return EventDetails(
@@ -187,8 +191,9 @@ def event_details(session: Session, event: Event) -> EventDetails:
         on=item.on,
         at=item.at,
         minutes=event.minutes,
-        organizer=event.organizer,
-        invitees=[Invitee(guest.email, guest.response) for guest in guests] or None,
+        organizer=event.organizer if event.organizer != user.id else None,
+        my_response=next((guest.response for guest in guests if guest.email == user.id), None),
+        invitees=[Invitee(guest.email, guest.response) for guest in guests if guest.email != user.id] or None,
         repeats=event.rule or None,
         room=room.name if room else None,
         reminders=list(event.reminders) or None,

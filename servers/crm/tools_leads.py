@@ -206,8 +206,10 @@ def convert_lead(
     if lead.status == "converted":
         raise ToolError(Fault.LEAD_CONVERTED, f"{lead.name} was converted before; list_sales_deals shows the deal.")
     if lead.status != "qualified" or lead.qualified_at is None:
+        steps = LEAD_STEPS[lead.status]
+        way = "" if "qualified" in steps else f"{steps[0]} and then "
         raise ToolError(
-            Fault.LEAD_NOT_QUALIFIED, f"{lead.name} is {lead.status}; set_lead_status to qualified comes first."
+            Fault.LEAD_NOT_QUALIFIED, f"{lead.name} is {lead.status}; set_lead_status to {way}qualified comes first."
         )
     expires = lead.qualified_at + QUALIFICATION_VALIDITY
     if session.now > expires:

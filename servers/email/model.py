@@ -88,6 +88,7 @@ class Email(Record):
 
     `folder` and `labels` hold from the moment that the user touched it; before that, blocks and filters decide.
     `moved_at` is when it came to its folder: trash is purged 30 days later.
+    `signature` is what sending put below the body.
     """
 
     id: EmailId
@@ -103,6 +104,7 @@ class Email(Record):
     starred: bool = False
     labels: tuple[str, ...] = ()
     touched: bool = False
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)

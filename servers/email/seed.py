@@ -60,9 +60,9 @@ def build(make: SeedBuilder) -> Iterator[Record]:
     rows: list[Record] = []
     for n in range(62):
         rows += _conversation(make, user, others, topics[n], n)
-    rows += [row for n, topic in enumerate(topics[62:70]) for row in _own_mail(make, user, others, topic, n)]
+    rows += [row for n, topic in enumerate(topics[62:74]) for row in _own_mail(make, user, others, topic, n)]
     rows += _machine_mail(make, user)
-    rows += _drafts(make, others, topics[70:84])
+    rows += _drafts(make, others, topics[74:88])
     yield from rows
     used = sum(row.size_kb for row in rows if isinstance(row, Attachment))
     yield Mailbox(user.email, user.name, (used // 1000 + 32) * 1000, dice.choice(_SIGNATURES).format(user.first))
@@ -140,7 +140,7 @@ def _own_mail(
 ) -> Iterator[Record]:
     """Mail of the user that has just left, or is scheduled."""
     dice = make.dice
-    scheduled = n > 2
+    scheduled = n > 6
     when = EPOCH + timedelta(hours=dice.integer(3, 200)) if scheduled else EPOCH - timedelta(minutes=1 + n)
     yield Email(
         id=make.new_id("EML"),

@@ -14,6 +14,8 @@ from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 
 MOST_LABELS = 3
+ASIDE: tuple[Folder, ...] = ("scheduled", "spam", "trash")
+"""Folders that a plain list leaves out."""
 
 
 @server.tool(read_only=True)
@@ -26,9 +28,9 @@ def list_emails(
     limit: Limit = 5,
     offset: Offset = 0,
 ) -> Page[EmailItem]:
-    """List or search e-mails in all folders or in one, newest first.
+    """List the e-mails of inbox, archive and sent, or of one folder, newest first; a query searches every folder.
 
-    With a thread_id it shows that conversation.
+    Without a folder, scheduled mail, spam and trash appear only in a search or a conversation.
 
     Args:
         query: words of the sender's address, the subject or the text.
@@ -39,10 +41,14 @@ def list_emails(
         offset: how many to skip.
     """
     rows = search(mails(session), query, lambda row: f"{row.sender} {row.subject} {row.body}")
+    hidden = () if folder or query or thread_id else ASIDE
     rows = [
         row
         for row in rows
-        if folder in (None, row.folder) and thread_id in (None, row.thread_id) and (row.unread or not unread_only)
+        if row.folder not in hidden
+        and folder in (None, row.folder)
+        and thread_id in (None, row.thread_id)
+        and (row.unread or not unread_only)
     ]
     rows.sort(key=lambda row: (-row.sent_at.timestamp(), row.id))
     return paginate([email_item(row) for row in rows], limit, offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
@@ -52,11 +53,11 @@ def list_email_drafts(session: Session, query: Query = "", limit: Limit = 5, off
 
 
 @server.tool()
-def draft_email(session: Session, to: Recipients, subject: Subject, body: Body) -> DraftItem:
+def draft_email(session: Session, recipients: Recipients, subject: Subject, body: Body) -> DraftItem:
     """Write a new e-mail as a draft; send_draft sends it.
 
     Args:
-        to: addresses of the recipients, from list_email_contacts.
+        recipients: their addresses, from list_email_contacts.
         subject: the subject line.
         body: the text; the signature is added when it is sent.
 
@@ -64,8 +65,8 @@ def draft_email(session: Session, to: Recipients, subject: Subject, body: Body) 
         invalid_address: a recipient is no e-mail address.
         recipient_blocked: a recipient is blocked.
     """
-    check_addresses(session, to)
-    return draft_item(session, _save(session, "", tuple(dict.fromkeys(to)), subject, body))
+    check_addresses(session, recipients)
+    return draft_item(session, _save(session, "", tuple(dict.fromkeys(recipients)), subject, body))
 
 
 @server.tool()
@@ -96,12 +97,12 @@ def draft_reply(session: Session, email_id: EmailId, body: Body, reply_all: bool
 
 
 @server.tool()
-def draft_forward(session: Session, email_id: EmailId, to: Recipients, note: Body = "") -> DraftItem:
+def draft_forward(session: Session, email_id: EmailId, recipients: Recipients, note: Body = "") -> DraftItem:
     """Prepare to forward an e-mail with its attachments as a draft; send_draft sends it.
 
     Args:
         email_id: the e-mail to pass on, from list_emails.
-        to: addresses of the recipients, from list_email_contacts.
+        recipients: their addresses, from list_email_contacts.
         note: text above the forwarded one.
 
     Raises:
@@ -114,11 +115,11 @@ def draft_forward(session: Session, email_id: EmailId, to: Recipients, note: Bod
         storage_full: its attachments don't fit into the mailbox again.
     """
     mail = quotable(session, email_id)
-    check_addresses(session, to)
+    check_addresses(session, recipients)
     files = attachments_of(session, mail.id)
     check_room(session, sum(file.size_kb for file in files))
     body = f"{note}\n--\n{mail.body}".strip()
-    draft = _save(session, "", tuple(dict.fromkeys(to)), f"Fwd: {mail.subject}", body)
+    draft = _save(session, "", tuple(dict.fromkeys(recipients)), f"Fwd: {mail.subject}", body)
     for file in files:
         session.table(Attachment).add(replace(file, id=session.new_id("EAT"), holder_id=draft.id))
     return draft_item(session, draft)
@@ -145,10 +146,7 @@ def attach_to_draft(session: Session, draft_id: DraftId, attachment_id: Attachme
     if session.table(Email).get(file.holder_id) is None:
         raise ToolError(KernelFault.NOT_FOUND, f"That file belongs to another draft. {hint}")
     email_of(session, file.holder_id)
-    if file.name.endswith(REFUSED_TYPES):
-        raise ToolError(
-            Fault.ATTACHMENT_REFUSED, f"{file.name} is a program, which can't be sent; choose another file."
-        )
+    _refuse_programs([file])
     present = attachments_of(session, draft.id)
     if any((other.name, other.size_kb) == (file.name, file.size_kb) for other in present):
         raise ToolError(Fault.ALREADY_ATTACHED, f"{file.name} is attached to this draft already.")
@@ -174,6 +172,7 @@ def send_draft(session: Session, draft_id: DraftId, send_at: DateTime | None = N
     Raises:
         draft_empty: it has no text.
         recipient_blocked: a recipient is blocked.
+        attachment_refused: one of its files is a program.
         send_time_past: the time has passed.
         send_time_too_far: the time is more than a year ahead.
         daily_send_limit_reached: 20 e-mails left today.
@@ -182,6 +181,7 @@ def send_draft(session: Session, draft_id: DraftId, send_at: DateTime | None = N
     if not draft.body.strip():
         raise ToolError(Fault.DRAFT_EMPTY, "The draft has no text; write it anew with draft_email.")
     check_addresses(session, draft.to)
+    _refuse_programs(attachments_of(session, draft.id))
     when = send_at or session.now
     if when < session.now:
         raise ToolError(Fault.SEND_TIME_PAST, f"It is {session.now:%Y-%m-%d %H:%M} UTC now; choose a later time.")
@@ -203,6 +203,7 @@ def send_draft(session: Session, draft_id: DraftId, send_at: DateTime | None = N
         folder=folder,
         unread=False,
         moved_at=session.now,
+        signature=box.signature,
         touched=True,
     )
     session.table(Email).add(mail)
@@ -223,8 +224,8 @@ def undo_send_email(session: Session, email_id: EmailId) -> DraftItem:
         not_yours: somebody else sent it.
         undo_window_over: it left more than ten minutes ago.
     """
-    mail, box = email_of(session, email_id), mailbox(session)
-    if mail.sender != box.id or mail.folder not in ("sent", "scheduled"):
+    mail = email_of(session, email_id)
+    if mail.sender != mailbox(session).id or mail.folder not in ("sent", "scheduled"):
         raise ToolError(
             Fault.NOT_YOURS, "Only the user's own e-mails can be taken back; list_emails has a sent folder."
         )
@@ -233,11 +234,19 @@ def undo_send_email(session: Session, email_id: EmailId) -> DraftItem:
             Fault.UNDO_WINDOW_OVER,
             f"It left at {mail.sent_at:%Y-%m-%d %H:%M} UTC, more than ten minutes ago; draft_reply can correct it.",
         )
-    body = mail.body.removesuffix(f"\n{box.signature}")
+    body = mail.body.removesuffix(f"\n{mail.signature}")
     draft = _save(session, mail.thread_id, mail.to, mail.subject, body)
     _hand_over(session, mail.id, draft.id)
     session.table(Email).remove(mail.id)
     return draft_item(session, draft)
+
+
+def _refuse_programs(files: Iterable[Attachment]) -> None:
+    for file in files:
+        if file.name.endswith(REFUSED_TYPES):
+            raise ToolError(
+                Fault.ATTACHMENT_REFUSED, f"{file.name} is a program, which can't be sent; write a draft without it."
+            )
 
 
 def _save(session: Session, thread_id: str, to: tuple[str, ...], subject: str, body: str) -> Draft:

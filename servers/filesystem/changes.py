@@ -62,22 +62,21 @@ def check_writable(session: Session, path: str) -> None:
 def check_volume_space(session: Session, path: str, extra: int) -> None:
     """Refuse to put more bytes on a volume than fit."""
     volume = volume_of(session, path)
-    free = volume.capacity - used_bytes(session, volume)
+    free = max(volume.capacity - used_bytes(session, volume), 0)
     if extra > free:
         raise ToolError(
             Fault.VOLUME_FULL,
-            f"{volume.id} has {max(free, 0)} bytes free and {extra} are needed; list_volumes shows free space.",
+            f"{volume.id} has {free} bytes free and {extra} are needed; list_volumes shows free space.",
         )
 
 
 def check_quota(session: Session, user: User, extra: int) -> None:
     """Refuse to let an account own more bytes than its quota."""
-    free = user.quota - owned_bytes(session, user)
+    free = max(user.quota - owned_bytes(session, user), 0)
     if extra > free:
         raise ToolError(
             Fault.QUOTA_EXCEEDED,
-            f"{user.id} has {max(free, 0)} bytes of quota left and {extra} are needed; "
-            "delete files or empty_file_trash first.",
+            f"{user.id} has {free} bytes of quota left and {extra} are needed; delete files or empty_file_trash first.",
         )
 
 

@@ -123,7 +123,10 @@ class TrashItem(Record):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry(Record):
-    """One file or directory inside an archive, by its path relative to the archive's top."""
+    """One file or directory inside an archive, by its path relative to the archive's top.
+
+    `inner_bundle` names the entries of an archive that lies in the archive.
+    """
 
     id: str
     bundle: str
@@ -134,6 +137,7 @@ class ArchiveEntry(Record):
     size: int
     text: bool
     target: str
+    inner_bundle: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from servers.filesystem.changes import check_quota, check_writable, owned_bytes
+from servers.filesystem.changes import check_quota, check_writable, owned_bytes, volume_of
 from servers.filesystem.model import Fault, GroupName, Node, Password, Path, Shell, User, UserName
 from servers.filesystem.paths import existing, may, me, mode_text, parent_of, shell_of, subtree, user_of
 from servers.filesystem.server import server
 from servers.filesystem.views import Access, Ownership, UserSummary, WorkingDirectory
 from servers.kernel.errors import KernelFault, ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.store import shown
 
@@ -76,12 +76,12 @@ def check_path_access(session: Session, path: Path, user_name: UserName | None =
         holder = session.table(Node).get(above)
         open_way = open_way and holder is not None and may(user, holder, "execute")
     read, write, execute = (open_way and may(user, node, right) for right in ("read", "write", "execute"))
-    return Access(node.id, user.id, read, write, execute)
+    return Access(node.id, user.id, read, write and not volume_of(session, node.id).read_only, execute)
 
 
 @server.tool(read_only=True)
 def list_system_users(
-    session: Session, query: Query = "", group: GroupName | None = None, limit: Limit = 5
+    session: Session, query: Query = "", group: GroupName | None = None, limit: Limit = 5, offset: Offset = 0
 ) -> Page[UserSummary]:
     """List the accounts of the machine with their groups and what is left of their quota. Ordered by name.
 
@@ -89,11 +89,12 @@ def list_system_users(
         query: words of the user name or full name.
         group: only members of this group.
         limit: most accounts to return.
+        offset: how many to skip.
     """
     users = search(session.table(User).all(), query, lambda user: f"{user.id} {user.full_name}")
     users = sorted((u for u in users if group is None or group in u.groups), key=lambda user: user.id)
     summaries = [UserSummary(u.id, u.full_name, u.groups, max(u.quota - owned_bytes(session, u), 0)) for u in users]
-    return paginate(summaries, limit)
+    return paginate(summaries, limit, offset)
 
 
 @server.tool(idempotent=True)
@@ -117,7 +118,7 @@ def change_permissions(session: Session, path: Path, mode: Mode, recursive: bool
     return ownership(session, node.id, len(nodes))
 
 
-@server.tool(idempotent=True)
+@server.tool()
 def change_owner(session: Session, path: Path, owner: UserName, group: GroupName | None = None) -> Ownership:
     """Give a path of yours to another user, and optionally to one of your groups.
 

@@ -84,7 +84,16 @@ def pack(bundle: str, number: int, top: Node, node: Node) -> ArchiveEntry:
     path = (name_of(top.id) + node.id[len(top.id) :]).lstrip("/")
     key = f"{bundle}:{number}"
     return ArchiveEntry(
-        key, bundle, path or "root", node.kind, node.mode & 0o777, node.content, node.size, node.text, node.target
+        id=key,
+        bundle=bundle,
+        path=path or "root",
+        kind=node.kind,
+        mode=node.mode & 0o777,
+        content=node.content,
+        size=node.size,
+        text=node.text,
+        target=node.target,
+        inner_bundle=node.bundle,
     )
 
 
@@ -128,6 +137,8 @@ def extract_archive(
         path_exists: a file exists and overwrite is not set.
         not_a_directory: the destination is a file.
         permission_denied: the destination may not be written.
+        not_owner: in a shared directory such as /tmp only the owner replaces a file.
+        file_locked: somebody else has open what would be replaced.
         read_only_volume: nothing on the volume may be changed.
         volume_full: the volume has too little room.
         quota_exceeded: the user owns too many bytes already.
@@ -156,4 +167,4 @@ def unpack(session: Session, entry: ArchiveEntry, target: Node, overwrite: bool)
         check_removable(session, there)
         nodes.remove(path)
     made = make(session, Place(path, None), entry.kind, entry.content, entry.target, entry.size)
-    nodes.put(replace(made, mode=entry.mode, text=entry.text))
+    nodes.put(replace(made, mode=entry.mode, text=entry.text, bundle=entry.inner_bundle))

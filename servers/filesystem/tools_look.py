@@ -114,7 +114,11 @@ def list_directory(
 
 @server.tool(read_only=True)
 def show_directory_tree(
-    session: Session, path: Path = ".", depth: Annotated[int, Field(ge=1, le=6)] = 2, limit: Limit = 10
+    session: Session,
+    path: Path = ".",
+    depth: Annotated[int, Field(ge=1, le=6)] = 2,
+    limit: Limit = 10,
+    offset: Offset = 0,
 ) -> Page[TreeEntry]:
     """Show the directories below a directory, with how much lies in each. Ordered by path.
 
@@ -122,6 +126,7 @@ def show_directory_tree(
         path: the directory on top.
         depth: how many levels down to look.
         limit: most directories to return.
+        offset: how many to skip.
 
     Raises:
         not_a_directory: it is a file.
@@ -134,7 +139,7 @@ def show_directory_tree(
         kinds = [child.kind for child in children(session, node.id)]
         folders = kinds.count("directory")
         entries.append(TreeEntry(node.id, len(kinds) - folders, folders))
-    return paginate(entries, limit)
+    return paginate(entries, limit, offset)
 
 
 @server.tool(read_only=True)
@@ -271,12 +276,13 @@ def get_disk_usage(session: Session, path: Path = ".") -> Usage:
 
 
 @server.tool(read_only=True)
-def find_duplicate_files(session: Session, path: Path = ".", limit: Limit = 5) -> Page[Duplicates]:
+def find_duplicate_files(session: Session, path: Path = ".", limit: Limit = 5, offset: Offset = 0) -> Page[Duplicates]:
     """Find files below a directory that have the same content. Largest first, then by path.
 
     Args:
         path: the directory to search with all below it.
         limit: most groups to return.
+        offset: how many to skip.
 
     Raises:
         not_a_directory: it is a file.
@@ -287,7 +293,7 @@ def find_duplicate_files(session: Session, path: Path = ".", limit: Limit = 5) -
         if node.kind == "file" and node.size and may(user, node, "read"):
             groups.setdefault((node.content, node.size), []).append(node)
     found = [Duplicates(group[0].size, sorted(n.id for n in group)) for group in groups.values() if len(group) > 1]
-    return paginate(sorted(found, key=lambda group: (-group.size, group.paths)), limit)
+    return paginate(sorted(found, key=lambda group: (-group.size, group.paths)), limit, offset)
 
 
 @server.tool(read_only=True)

@@ -80,6 +80,8 @@ def copy_path(
         same_path: source and destination are one.
         into_itself: a directory can't be copied into itself.
         permission_denied: the source may not be read or the destination not be written.
+        not_owner: in a shared directory such as /tmp only the owner replaces a file.
+        file_locked: somebody else has open what would be replaced.
         read_only_volume: nothing on the volume may be changed.
         volume_full: the volume has too little room.
         quota_exceeded: the user owns too many bytes already.

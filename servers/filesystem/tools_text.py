@@ -197,6 +197,7 @@ def write_file(session: Session, path: Path, content: Content, overwrite: bool =
         is_a_directory: there is a directory.
         binary_file: the existing file holds no text.
         permission_denied: the directory or file may not be written.
+        file_locked: somebody else has it open.
         read_only_volume: nothing on the volume may be changed.
         volume_full: the volume has too little room.
         quota_exceeded: the user owns too many bytes already.
@@ -230,6 +231,8 @@ def append_to_file(session: Session, path: Path, text: Annotated[str, Field(min_
         file_locked: somebody else has it open.
         read_only_volume: nothing on the volume may be changed.
         file_too_large: the file would become too large.
+        volume_full: the volume has too little room.
+        quota_exceeded: its owner owns too many bytes already.
     """
     node = editable(session, path)
     gap = "" if not node.content or node.content.endswith("\n") else "\n"

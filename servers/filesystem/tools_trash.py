@@ -7,7 +7,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from servers.filesystem.changes import check_free, check_parent, check_removable, remove_tree, throw_away, transplant
+from servers.filesystem.changes import (
+    check_free,
+    check_parent,
+    check_removable,
+    check_volume_space,
+    remove_tree,
+    throw_away,
+    transplant,
+)
 from servers.filesystem.model import Fault, Node, Path, TrashId, TrashItem
 from servers.filesystem.paths import Place, existing, join, locate, me, name_of, subtree
 from servers.filesystem.server import server
@@ -31,10 +39,15 @@ def trash_of(session: Session) -> list[TrashItem]:
     return [item for item in items if session.now <= item.deleted_at + timedelta(days=TRASH_DAYS)]
 
 
+def size_of(session: Session, top: Node) -> int:
+    """Bytes of all that was thrown away with a node."""
+    return sum(node.size for node in subtree(session, top))
+
+
 def summary(session: Session, item: TrashItem) -> TrashSummary:
     """An item as the list shows it."""
     top = top_of(session, item)
-    size = sum(node.size for node in subtree(session, top))
+    size = size_of(session, top)
     return TrashSummary(item.id, item.original, top.kind, size, (item.deleted_at + timedelta(days=TRASH_DAYS)).date())
 
 
@@ -84,6 +97,8 @@ def restore_trashed_path(session: Session, trash_item_id: TrashId, destination_p
         path_exists: the path is taken.
         permission_denied: the directory may not be written.
         read_only_volume: nothing on the volume may be changed.
+        volume_full: the volume has too little room.
+        name_too_long: the path would become too long.
     """
     item = session.table(TrashItem).require(trash_item_id, "list_trashed_paths shows the valid ids.")
     if item.deleted_by != me(session).id:
@@ -97,7 +112,9 @@ def restore_trashed_path(session: Session, trash_item_id: TrashId, destination_p
     place = destination(session, item, destination_path)
     check_free(place)
     check_parent(session, place)
-    count = transplant(session, top_of(session, item), place.path, place.parent)
+    top = top_of(session, item)
+    check_volume_space(session, place.path, size_of(session, top))
+    count = transplant(session, top, place.path, place.parent)
     session.table(TrashItem).remove(item.id)
     return Moved(place.path, count)
 

@@ -22,6 +22,8 @@ from servers.kernel.types import Money
 
 ACCEPTED_AFTER = timedelta(minutes=2)
 COOKING_AFTER = timedelta(minutes=6)
+EARLIEST = timedelta(hours=1)
+"""How far ahead the earliest scheduled delivery is."""
 
 
 def restaurant_of(session: Session, restaurant_id: str) -> Restaurant:
@@ -74,8 +76,10 @@ def subtotal_of(session: Session) -> Money | None:
     return sum(prices[1:], prices[0]) if prices else None
 
 
-def check_serves(session: Session, restaurant: Restaurant, address: DeliveryAddress, moment: datetime) -> None:
-    """Refuse what the restaurant can't cook or deliver at that moment."""
+def check_serves(
+    session: Session, restaurant: Restaurant, address: DeliveryAddress, moment: datetime, lead: timedelta
+) -> None:
+    """Refuse what the restaurant can't cook at that moment and deliver within the lead."""
     if restaurant.paused:
         raise ToolError(
             Fault.RESTAURANT_PAUSED, f"{restaurant.name} takes no orders for now; search_restaurants shows others."
@@ -87,9 +91,11 @@ def check_serves(session: Session, restaurant: Restaurant, address: DeliveryAddr
         )
     if not is_open(restaurant, moment):
         opening = next_opening(restaurant, moment)
+        soonest = max(opening + lead, session.now + EARLIEST + timedelta(minutes=5))
         raise ToolError(
             Fault.RESTAURANT_CLOSED,
-            f"{restaurant.name} is closed then and opens {opening:%Y-%m-%d %H:%M} UTC; schedule it for later.",
+            f"{restaurant.name} is closed then and opens {opening:%Y-%m-%d %H:%M} UTC; "
+            f"use deliver_at from {soonest:%Y-%m-%d %H:%M} UTC on.",
         )
 
 

@@ -18,7 +18,7 @@ from servers.food_delivery.model import (
 from servers.food_delivery.rules import address_of, restaurant_of
 from servers.food_delivery.seed import is_open
 from servers.food_delivery.server import server
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money
 
@@ -73,6 +73,7 @@ def search_restaurants(
     deliver_to: DeliveryAddressId | None = None,
     open_now: bool = False,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[RestaurantItem]:
     """Search restaurants by name, cuisine or delivery address. Open ones first, then by rating.
 
@@ -82,6 +83,7 @@ def search_restaurants(
         deliver_to: only restaurants that deliver to this address.
         open_now: only restaurants that cook right now.
         limit: most restaurants to return.
+        offset: how many to skip.
     """
     zone = address_of(session, deliver_to).zone if deliver_to else None
     rows = search(session.table(Restaurant).all(), query, lambda row: f"{row.name} {row.cuisine} {row.city}")
@@ -92,7 +94,7 @@ def search_restaurants(
     ]
     items = [item for item in items if item.open_now or not open_now]
     items.sort(key=lambda item: (not item.open_now, -item.rating, item.name, item.id))
-    return paginate(items, limit)
+    return paginate(items, limit, offset)
 
 
 def _cooks_now(session: Session, restaurant: Restaurant) -> bool:
@@ -123,7 +125,12 @@ def get_restaurant(session: Session, restaurant_id: RestaurantId) -> RestaurantD
 
 @server.tool(read_only=True)
 def list_menu_dishes(
-    session: Session, restaurant_id: RestaurantId, query: Query = "", diet: Diet | None = None, limit: Limit = 5
+    session: Session,
+    restaurant_id: RestaurantId,
+    query: Query = "",
+    diet: Diet | None = None,
+    limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[MenuItem]:
     """List a restaurant's dishes with ids, prices and required choices. Ordered by name.
 
@@ -132,6 +139,7 @@ def list_menu_dishes(
         query: words of the dish's name.
         diet: only dishes that fit this diet.
         limit: most dishes to return.
+        offset: how many to skip.
     """
     restaurant = restaurant_of(session, restaurant_id)
     rows = search(session.table(Dish).where(restaurant_id=restaurant_id), query, lambda dish: dish.name)
@@ -140,7 +148,7 @@ def list_menu_dishes(
         for dish in rows
         if diet is None or diet in dish.diets
     ]
-    return paginate(sorted(items, key=lambda item: (item.name, item.id)), limit)
+    return paginate(sorted(items, key=lambda item: (item.name, item.id)), limit, offset)
 
 
 @server.tool(read_only=True)

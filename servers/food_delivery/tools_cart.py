@@ -24,6 +24,7 @@ from servers.food_delivery.model import (
 )
 from servers.food_delivery.rules import (
     COOKING_AFTER,
+    EARLIEST,
     address_of,
     cart_restaurant,
     cart_rows,
@@ -44,7 +45,6 @@ from servers.kernel.types import DateTime, Money
 from servers.shared.people import FIRST_NAMES
 
 MAX_PORTIONS = 20
-EARLIEST = timedelta(hours=1)
 LATEST = timedelta(days=7)
 
 Quantity = Annotated[int, Field(ge=1, le=MAX_PORTIONS)]
@@ -183,7 +183,7 @@ def add_portions(session: Session, dish_id: str, choice: str, quantity: int) -> 
     return session.table(CartDish).add(CartDish(session.new_id("CDI"), dish_id, quantity, choice))
 
 
-@server.tool(idempotent=True)
+@server.tool()
 def change_cart_dish(
     session: Session, cart_dish_id: CartDishId, quantity: Annotated[int, Field(ge=0, le=MAX_PORTIONS)]
 ) -> CartChange:
@@ -246,7 +246,7 @@ def place_food_order(
     ride = ride_minutes(restaurant, address) if address.city == restaurant.city else 0
     lead = COOKING_AFTER + timedelta(minutes=restaurant.prep_minutes + ride)
     starts = session.now if deliver_at is None else _start_for(session, deliver_at, lead)
-    check_serves(session, restaurant, address, starts)
+    check_serves(session, restaurant, address, starts, lead)
     if subtotal < restaurant.minimum:
         raise ToolError(
             Fault.BELOW_MINIMUM,

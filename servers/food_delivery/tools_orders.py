@@ -31,7 +31,7 @@ from servers.food_delivery.rules import (
 from servers.food_delivery.server import server
 from servers.food_delivery.tools_cart import add_portions, start_cart
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Money
 
@@ -42,14 +42,14 @@ TIP_WINDOW = timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True)
 class OrderItem:
-    """An order in a list; `on` is the day of delivery."""
+    """An order in a list; `on` is the day of delivery, the title names restaurant and day."""
 
     id: FoodOrderId
+    title: str
     restaurant: str
     on: date
     status: OrderStatus
     address: str
-    total: Money
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,7 @@ def list_food_orders(
     query: Query = "",
     status: OrderStatus | None = None,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[OrderItem]:
     """List food orders with their ids and status, latest placed first; search by restaurant.
 
@@ -145,14 +146,15 @@ def list_food_orders(
         query: words of the restaurant, the address or the day.
         status: only orders in this state.
         limit: most orders to return.
+        offset: how many to skip.
     """
     items = []
     for row in sorted(session.table(FoodOrder).all(), key=lambda row: (-row.placed_at.timestamp(), row.id)):
         state, label = order_status(session, row), address_of(session, row.address_id).label
         if status is None or state == status:
-            name = restaurant_of(session, row.restaurant_id).name
-            items.append(OrderItem(row.id, name, row.starts_at.date(), state, label, row.total))
-    return paginate(search(items, query, lambda item: f"{item.restaurant} {item.address} {item.on}"), limit)
+            name, on = restaurant_of(session, row.restaurant_id).name, row.starts_at.date()
+            items.append(OrderItem(row.id, f"{name} {on}", name, on, state, label))
+    return paginate(search(items, query, lambda item: f"{item.restaurant} {item.address} {item.on}"), limit, offset)
 
 
 @server.tool(read_only=True)

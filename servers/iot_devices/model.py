@@ -160,14 +160,18 @@ class Thermostat(Device):
 
 @dataclass(frozen=True, slots=True)
 class Door(Device):
-    """A hinged door with a smart lock, or a garage door with a motor. Private doors stay shut to guests."""
+    """A hinged door with a smart lock, or a garage door with a motor. Private doors stay shut to guests.
+
+    Until `in_use_until` somebody keeps an open hinged door open, or something stands in a garage door's way;
+    an open hinged door is shut at that moment.
+    """
 
     kind: DoorKind
     zone: ZoneName
     open: bool
     locked: bool
     jammed: bool
-    obstructed: bool
+    in_use_until: datetime
     private: bool
     code: Annotated[str, Hidden]
 

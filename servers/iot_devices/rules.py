@@ -26,8 +26,9 @@ from servers.iot_devices.model import (
     Thermostat,
     Vacuum,
 )
-from servers.kernel.errors import ToolError
+from servers.kernel.errors import KernelFault, ToolError
 from servers.kernel.session import Session
+from servers.kernel.store import shown
 
 RESTART_TIME = timedelta(minutes=2)
 UPDATE_TIME = timedelta(minutes=10)
@@ -63,9 +64,10 @@ def local_now(session: Session) -> datetime:
 
 
 def room_of(session: Session, room: str) -> Room:
-    """The room, or an error that names the rooms there are."""
-    names = ", ".join(row.id for row in session.table(Room).all())
-    return session.table(Room).require(room, f"The rooms are {names}.")
+    """The room, whatever the case of its name, or an error that names the rooms there are."""
+    rows = session.table(Room).all()
+    name = next((row.id for row in rows if row.id.casefold() == room.casefold()), room)
+    return session.table(Room).require(name, f"The rooms are {', '.join(row.id for row in rows)}.")
 
 
 def device_of(session: Session, device_id: str) -> Device:
@@ -74,7 +76,9 @@ def device_of(session: Session, device_id: str) -> Device:
         found = session.table(kind).get(device_id)
         if found is not None:
             return found
-    return session.table(Light).require(device_id, "list_home_devices shows the valid device ids.")
+    raise ToolError(
+        KernelFault.NOT_FOUND, f"There is no device {shown(device_id)}. list_home_devices shows the valid device ids."
+    )
 
 
 def door_of(session: Session, door_id: str) -> Door:
@@ -95,6 +99,16 @@ def scene_of(session: Session, scene_id: str) -> Scene:
 def zone_of(session: Session, zone: str) -> AlarmZone:
     """The part of the property that is armed by itself."""
     return session.table(AlarmZone).require(zone, "The zones are house, garage, studio and workshop.")
+
+
+def clock(at: datetime) -> str:
+    """A moment as HH:MM, rounded up to the minute so that nobody comes too early."""
+    return f"{at + timedelta(seconds=-at.second % 60):%H:%M}"
+
+
+def is_open(door: Door, now: datetime) -> bool:
+    """Whether a door stands open at this moment; somebody shuts a hinged one when it is no longer in use."""
+    return door.open and (door.kind == "garage" or now < door.in_use_until)
 
 
 def online(device: Device, now: datetime) -> bool:
@@ -120,7 +134,7 @@ def check_ready(session: Session, device: Device) -> None:
     """Refuse a device that doesn't answer."""
     if updating(device, session.now) and device.updating_since is not None:
         ready = device.updating_since + UPDATE_TIME
-        raise ToolError(Fault.UPDATE_RUNNING, f"{device.name} is updating; it answers again at {ready:%H:%M} UTC.")
+        raise ToolError(Fault.UPDATE_RUNNING, f"{device.name} is updating; it answers again at {clock(ready)} UTC.")
     if online(device, session.now):
         return
     if device.restarted_at is not None:
@@ -163,10 +177,20 @@ def check_disarmed(session: Session, zone: str, what: str) -> None:
         )
 
 
-def quiet(session: Session) -> bool:
-    """Whether the house sleeps: by the clock or by its mode."""
+def check_volume(session: Session, volume: int) -> None:
+    """Refuse to be loud while the house sleeps: by the clock or by its mode."""
+    if volume <= QUIET_VOLUME:
+        return
     hour = local_now(session).hour
-    return hour >= QUIET_FROM or hour < QUIET_UNTIL or home_of(session).mode == "night"
+    if hour >= QUIET_FROM or hour < QUIET_UNTIL:
+        raise ToolError(
+            Fault.QUIET_HOURS, f"It is night in the home; a volume of at most {QUIET_VOLUME} works until 07:00."
+        )
+    if home_of(session).mode == "night":
+        raise ToolError(
+            Fault.QUIET_HOURS,
+            f"The home is in night mode; a volume of at most {QUIET_VOLUME} works, set_home_mode ends the mode.",
+        )
 
 
 def vacuum_state(vacuum: Vacuum, now: datetime) -> tuple[bool, int]:
@@ -195,17 +219,17 @@ def next_run(session: Session, automation: Automation) -> datetime:
     raise ValueError(f"a schedule without days: {automation.days}")
 
 
-def apply_level(session: Session, device: Device, level: int) -> None:
-    """Bring one device to its level in a scene."""
+def at_level(device: Device, level: int) -> Device | None:
+    """The device at its level in a scene; None when wind or its mode keeps it as it is."""
     match device:
         case Light():
             brightness = level if level and device.dimmable else device.brightness
-            session.table(Light).put(replace(device, on=level > 0, brightness=brightness))
-        case Blind():
-            session.table(Blind).put(replace(device, position=level))
+            return replace(device, on=level > 0, brightness=brightness)
+        case Blind() if not device.windy:
+            return replace(device, position=level)
         case Thermostat() if device.mode in ("heat", "cool", "auto"):
-            target = min(max(float(level), device.lowest), device.highest)
-            session.table(Thermostat).put(replace(device, target=target))
+            return replace(device, target=min(max(float(level), device.lowest), device.highest))
+    return None
 
 
 def turn_all_off(session: Session) -> int:

@@ -80,6 +80,7 @@ _DOORS: tuple[tuple[str, str, DoorKind, ZoneName], ...] = (
     ("Workshop Roller Door", "Workshop", "garage", "workshop"),
 )
 _OPEN = {"Patio Door", "Carport Gate", "Right Garage Door"}
+_IN_USE = {"Patio Door", "Right Garage Door"}
 _UNLOCKED = {"Front Door", "Back Door", "Garden Gate", "Studio Terrace Door"} | _OPEN
 _JAMMED = {"Back Door", "Cellar Door"}
 _PRIVATE = {"Office Door", "Cellar Door"}
@@ -225,7 +226,7 @@ def _doors(make: SeedBuilder, dice: Dice) -> Iterator[Device]:
             open=name in _OPEN,
             locked=kind == "hinged" and name not in _UNLOCKED,
             jammed=name in _JAMMED,
-            obstructed=name == "Right Garage Door",
+            in_use_until=EPOCH + timedelta(minutes=dice.integer(10, 20) if name in _IN_USE else 0),
             private=name in _PRIVATE,
             code=f"{dice.integer(100000, 999999)}",
         )

@@ -75,8 +75,8 @@ def list_home_devices(
     kinds = [KINDS[kind]] if kind else list(KINDS.values())
     rows = [row for each in kinds for row in session.table(each).all()]
     if room is not None:
-        room_of(session, room)
-        rows = [row for row in rows if row.room == room]
+        place = room_of(session, room)
+        rows = [row for row in rows if row.room == place.id]
     rows = search(rows, query, lambda row: f"{row.name} {state_of(row, session.now)}")
     rows.sort(key=lambda row: (row.name, row.id))
     return paginate([device_item(row, session.now) for row in rows], limit, offset)

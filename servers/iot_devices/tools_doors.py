@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.iot_devices.model import Door, DoorId, Fault, Opening
-from servers.iot_devices.rules import check_code, check_disarmed, check_ready, door_of, home_of
+from servers.iot_devices.rules import check_code, check_disarmed, check_ready, clock, door_of, home_of, is_open
 from servers.iot_devices.server import server
 from servers.iot_devices.views import DoorItem, door_item
 from servers.kernel.errors import ToolError
@@ -38,9 +38,10 @@ def list_home_doors(
         offset: how many to skip.
     """
     rows = search(session.table(Door).all(), query, lambda row: f"{row.name} {row.room}")
-    rows = [row for row in rows if not unlocked_only or row.open or (row.kind == "hinged" and not row.locked)]
+    now = session.now
+    rows = [row for row in rows if not unlocked_only or is_open(row, now) or (row.kind == "hinged" and not row.locked)]
     rows.sort(key=lambda row: (row.name, row.id))
-    return paginate([door_item(row) for row in rows], limit, offset)
+    return paginate([door_item(row, now) for row in rows], limit, offset)
 
 
 def _lock_of(session: Session, door_id: str) -> Door:
@@ -62,16 +63,17 @@ def lock_door(session: Session, door_id: DoorId) -> DoorItem:
 
     Raises:
         no_lock: it is a garage door.
-        door_open: somebody must shut it first.
+        door_open: it is in use; somebody shuts it later.
         lock_jammed: the bolt is stuck; restart_device recalibrates it.
         device_offline: the lock doesn't answer.
         device_restarting: the lock is not back yet.
         update_running: its firmware is being updated.
     """
     row = _lock_of(session, door_id)
-    if row.open:
-        raise ToolError(Fault.DOOR_OPEN, f"{row.name} stands open; somebody must shut it before it can be locked.")
-    return door_item(session.table(Door).put(replace(row, locked=True)))
+    if is_open(row, session.now):
+        until = clock(row.in_use_until)
+        raise ToolError(Fault.DOOR_OPEN, f"{row.name} is in use and will be shut by {until} UTC; lock it then.")
+    return door_item(session.table(Door).put(replace(row, locked=True)), session.now)
 
 
 @server.tool(idempotent=True)
@@ -97,7 +99,7 @@ def unlock_door(session: Session, door_id: DoorId, door_code: DoorCode) -> DoorI
     if row.private and home_of(session).mode == "guest":
         raise ToolError(Fault.GUEST_MODE, f"{row.name} is private in guest mode; set_home_mode to home comes first.")
     check_code(door_code, row.code, row.name)
-    return door_item(session.table(Door).put(replace(row, locked=False)))
+    return door_item(session.table(Door).put(replace(row, locked=False)), session.now)
 
 
 @server.tool(idempotent=True)
@@ -110,7 +112,7 @@ def move_garage_door(session: Session, door_id: DoorId, position: Opening) -> Do
 
     Raises:
         not_a_garage_door: it has no motor.
-        garage_obstructed: something stands in its way.
+        garage_obstructed: something stands in its way for now.
         alarm_armed: it can't be opened while its zone is armed.
         device_offline: it doesn't answer.
         device_restarting: it is not back yet.
@@ -122,8 +124,9 @@ def move_garage_door(session: Session, door_id: DoorId, position: Opening) -> Do
     check_ready(session, row)
     if position == "open":
         check_disarmed(session, row.zone, f"opening {row.name}")
-    if row.open and position == "closed" and row.obstructed:
+    if row.open and position == "closed" and session.now < row.in_use_until:
         raise ToolError(
-            Fault.GARAGE_OBSTRUCTED, f"Something stands in the way of {row.name}; it stays open until that is gone."
+            Fault.GARAGE_OBSTRUCTED,
+            f"Something stands in the way of {row.name}; it can be shut from {clock(row.in_use_until)} UTC.",
         )
-    return door_item(session.table(Door).put(replace(row, open=position == "open")))
+    return door_item(session.table(Door).put(replace(row, open=position == "open")), session.now)

@@ -21,7 +21,17 @@ from servers.iot_devices.model import (
     Thermostat,
     ZoneName,
 )
-from servers.iot_devices.rules import KINDS, check_code, home_of, local_now, online, turn_all_off, zone_of
+from servers.iot_devices.rules import (
+    KINDS,
+    check_code,
+    clock,
+    home_of,
+    is_open,
+    local_now,
+    online,
+    turn_all_off,
+    zone_of,
+)
 from servers.iot_devices.server import server
 from servers.iot_devices.views import AlarmView, HomeStatus, ModeChange
 from servers.kernel.errors import ToolError
@@ -45,7 +55,7 @@ def get_home_status(session: Session) -> HomeStatus:
         garage_alarm=alarms["garage"],
         studio_alarm=alarms["studio"],
         workshop_alarm=alarms["workshop"],
-        open_doors=sum(row.open for row in doors),
+        open_doors=sum(is_open(row, session.now) for row in doors),
         unlocked_doors=sum(row.kind == "hinged" and not row.locked for row in doors),
         lights_on=len(session.table(Light).where(on=True)),
         offline_devices=sum(not online(row, session.now) for row in devices),
@@ -92,6 +102,11 @@ def _hide_indoor_cameras(session: Session) -> int:
     return len(rows)
 
 
+def _open_door(row: Door) -> str:
+    cure = "move_garage_door shuts it" if row.kind == "garage" else f"in use until {clock(row.in_use_until)} UTC"
+    return f"{row.name} ({cure})"
+
+
 @server.tool()
 def arm_alarm(session: Session, zone: ZoneName, level: AlarmLevel) -> AlarmView:
     """Arm the alarm of one zone; its doors must be shut, and locked for away.
@@ -103,19 +118,19 @@ def arm_alarm(session: Session, zone: ZoneName, level: AlarmLevel) -> AlarmView:
         level: stay while somebody is in, away when nobody is.
 
     Raises:
-        already_armed: the zone is armed at this level.
-        entrance_open: a door of the zone stands open.
+        already_armed: the zone is armed at this level, or away, which only its code lowers.
+        entrance_open: a door of the zone stands open; a hinged one is shut after use.
         entrance_unlocked: away needs every lock of the zone locked.
     """
     alarm = zone_of(session, zone)
-    if alarm.state == level:
-        raise ToolError(Fault.ALREADY_ARMED, f"The {zone} alarm is armed ({level}) already.")
+    if alarm.state in (level, "away"):
+        cure = "" if alarm.state == level else f" disarm_alarm comes before {level}."
+        raise ToolError(Fault.ALREADY_ARMED, f"The {zone} alarm is armed ({alarm.state}) already.{cure}")
     doors = session.table(Door).where(zone=zone)
-    open_ones = [row.name for row in doors if row.open]
+    open_ones = [row for row in doors if is_open(row, session.now)]
     if open_ones:
-        raise ToolError(
-            Fault.ENTRANCE_OPEN, f"Open: {', '.join(open_ones)}. Shut them first, garage doors with move_garage_door."
-        )
+        words = ", ".join(_open_door(row) for row in open_ones)
+        raise ToolError(Fault.ENTRANCE_OPEN, f"Open: {words}.")
     loose = [row.name for row in doors if row.kind == "hinged" and not row.locked]
     if level == "away" and loose:
         raise ToolError(Fault.ENTRANCE_UNLOCKED, f"Not locked: {', '.join(loose)}. lock_door comes first.")

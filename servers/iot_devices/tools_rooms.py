@@ -21,13 +21,13 @@ from servers.iot_devices.model import (
 )
 from servers.iot_devices.rules import (
     CLEANING_TIME,
-    QUIET_VOLUME,
     VACUUM_CHARGE,
     check_disarmed,
     check_ready,
+    check_volume,
+    clock,
     devices_in,
     home_of,
-    quiet,
     ready_devices,
     room_of,
     vacuum_state,
@@ -73,7 +73,7 @@ def dim_room_lights(
     for row in lamps:
         session.table(Light).put(replace(row, on=True, brightness=brightness, kelvin=kelvin or row.kelvin))
     state = f"on {brightness}%" + (f", {kelvin} K" if kelvin else "")
-    return RoomChange(room, len(lamps), len(everything) - len(lamps), state)
+    return RoomChange(everything[0].room, len(lamps), len(everything) - len(lamps), state)
 
 
 @server.tool(idempotent=True)
@@ -97,7 +97,7 @@ def set_room_blinds(session: Session, room: RoomName, position: Annotated[int, F
         raise ToolError(Fault.WIND_LOCK, f"Strong wind keeps the blinds in {room} in place; try when it has calmed.")
     for row in blinds:
         session.table(Blind).put(replace(row, position=position))
-    return RoomChange(room, len(blinds), len(everything) - len(blinds), f"{position}% open")
+    return RoomChange(everything[0].room, len(blinds), len(everything) - len(blinds), f"{position}% open")
 
 
 @server.tool(idempotent=True)
@@ -123,7 +123,7 @@ def set_camera_privacy(session: Session, room: RoomName, privacy: Power) -> Room
     elif home_of(session).mode == "guest" and place.floor != "outside":
         raise ToolError(Fault.GUEST_MODE, f"{row.name} stays blind in guest mode; set_home_mode to home comes first.")
     session.table(Camera).put(replace(row, privacy=privacy == "on"))
-    return RoomChange(room, 1, 0, "privacy" if privacy == "on" else "watching")
+    return RoomChange(row.room, 1, 0, "privacy" if privacy == "on" else "watching")
 
 
 @server.tool()
@@ -148,12 +148,9 @@ def play_on_speaker(
         update_running: its firmware is being updated.
     """
     (row, *_) = ready_devices(session, Speaker, room)
-    if volume > QUIET_VOLUME and quiet(session):
-        raise ToolError(
-            Fault.QUIET_HOURS, f"It is night in the home; a volume of at most {QUIET_VOLUME} works until 07:00."
-        )
+    check_volume(session, volume)
     session.table(Speaker).put(replace(row, playing=music, volume=volume))
-    return RoomChange(room, 1, 0, f"playing {music}, volume {volume}")
+    return RoomChange(row.room, 1, 0, f"playing {music}, volume {volume}")
 
 
 @server.tool()
@@ -187,7 +184,7 @@ def send_vacuum(session: Session, floor: VacuumFloor, task: VacuumTask) -> Vacuu
 
 def _check_can_clean(row: Vacuum, cleaning: bool, charge: int) -> None:
     if cleaning:
-        raise ToolError(Fault.VACUUM_BUSY, f"{row.name} cleans until {row.since + CLEANING_TIME:%H:%M} UTC.")
+        raise ToolError(Fault.VACUUM_BUSY, f"{row.name} cleans until {clock(row.since + CLEANING_TIME)} UTC.")
     if row.bin_full:
         raise ToolError(Fault.VACUUM_BIN_FULL, f"The bin of {row.name} is full; somebody must empty it first.")
     if charge < VACUUM_CHARGE:

@@ -16,7 +16,7 @@ from servers.iot_devices.model import (
     SceneId,
     ScheduleStatus,
 )
-from servers.iot_devices.rules import apply_level, device_of, home_of, next_run, online, scene_of, updating
+from servers.iot_devices.rules import at_level, device_of, home_of, next_run, online, scene_of, updating
 from servers.iot_devices.server import server
 from servers.iot_devices.views import AutomationItem, SceneItem, SceneRun
 from servers.kernel.errors import ToolError
@@ -88,9 +88,15 @@ def activate_scene(session: Session, scene_id: SceneId) -> SceneRun:
         raise ToolError(
             Fault.SCENE_UNAVAILABLE, f"No device of {scene.name} answers ({names}); restart_device may help."
         )
+    changed, kept = 0, len(members) - len(ready)
     for device, level in ready:
-        apply_level(session, device, level)
-    return SceneRun(scene.id, scene.name, len(ready), len(members) - len(ready))
+        after = at_level(device, level)
+        if after is None:
+            kept += 1
+        elif after != device:
+            session.table(type(device)).put(after)
+            changed += 1
+    return SceneRun(scene.id, scene.name, changed, kept)
 
 
 @server.tool(read_only=True)

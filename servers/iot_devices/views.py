@@ -28,7 +28,7 @@ from servers.iot_devices.model import (
     ThermostatMode,
     Vacuum,
 )
-from servers.iot_devices.rules import firmware, online, updating, vacuum_state
+from servers.iot_devices.rules import firmware, is_open, online, updating, vacuum_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,10 @@ class SceneItem:
 
 @dataclass(frozen=True, slots=True)
 class SceneRun:
-    """What a scene did."""
+    """What a scene did: `changed` devices, and `skipped` ones that don't answer or that wind or their mode keeps.
+
+    The other devices were at their level already.
+    """
 
     scene_id: SceneId
     name: str
@@ -174,10 +177,11 @@ def thermostat_item(row: Thermostat) -> ThermostatItem:
     return ThermostatItem(row.id, row.name, row.mode, row.temperature, target)
 
 
-def door_item(row: Door) -> DoorItem:
+def door_item(row: Door, now: datetime) -> DoorItem:
     """A door as lists and commands show it."""
     hinged = row.kind == "hinged"
-    return DoorItem(row.id, row.name, row.kind, row.open, row.locked if hinged else None, row.jammed or None)
+    open_now, locked = is_open(row, now), row.locked if hinged else None
+    return DoorItem(row.id, row.name, row.kind, open_now, locked, row.jammed or None)
 
 
 def device_item(row: Device, now: datetime) -> DeviceItem:
@@ -200,7 +204,7 @@ def state_of(row: Device, now: datetime) -> str:
         case Thermostat():
             return f"{row.mode}, {row.temperature} C"
         case Door():
-            return "open" if row.open else "locked" if row.locked else "closed"
+            return "open" if is_open(row, now) else "locked" if row.locked else "closed"
         case Blind():
             return f"{row.position}% open"
         case Camera():

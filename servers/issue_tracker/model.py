@@ -62,6 +62,7 @@ class Fault(StrEnum):
     DAY_FULL = "day_full"
     WRONG_PROJECT = "wrong_project"
     ALREADY_IN_SPRINT = "already_in_sprint"
+    NOT_IN_SPRINT = "not_in_sprint"
     SPRINT_CLOSED = "sprint_closed"
     ESTIMATE_REQUIRED = "estimate_required"
     CAPACITY_EXCEEDED = "capacity_exceeded"

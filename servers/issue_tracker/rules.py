@@ -109,11 +109,17 @@ def check_assignable(session: Session, issue: Issue, member: Member) -> None:
         raise ToolError(
             Fault.MEMBER_AWAY, f"{member.name} is away until {member.away_until}; choose somebody else or wait."
         )
+    check_load(session, member)
+
+
+def check_load(session: Session, member: Member) -> None:
+    """Refuse one more open issue for somebody who has as many as they may."""
     load = open_count(session, member.id)
     if load >= member.issue_limit:
         raise ToolError(
             Fault.LOAD_LIMIT_REACHED,
-            f"{member.name} has {load} open issues of at most {member.issue_limit}; choose somebody with room.",
+            f"{member.name} has {load} open issues of at most {member.issue_limit}; "
+            "choose somebody with room, or close or reassign one of those first.",
         )
 
 

@@ -20,7 +20,7 @@ from servers.issue_tracker.model import (
     Sprint,
     Status,
 )
-from servers.issue_tracker.rules import is_away, issue_of, open_blockers, open_count, project_of
+from servers.issue_tracker.rules import is_away, issue_of, member_of, open_blockers, open_count, project_of
 from servers.issue_tracker.server import server
 from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
@@ -157,6 +157,10 @@ def search_issues(
         limit: most issues to return.
         offset: how many to skip.
     """
+    if project_key is not None:
+        project_of(session, project_key)
+    if assignee is not None:
+        member_of(session, assignee)
     wanted = {"project_key": project_key, "status": status, "kind": kind, "assignee": assignee}
     rows = session.table(Issue).where(**{name: value for name, value in wanted.items() if value is not None})
     if project_key is None:

@@ -27,6 +27,7 @@ from servers.issue_tracker.rules import (
     check_capacity,
     check_close,
     check_component,
+    check_load,
     check_start,
     live_issue,
     live_project,
@@ -276,6 +277,7 @@ def transition_issue(
         issue_blocked: an open issue blocks this one.
         open_subtasks: a subtask is not done.
         release_published: a done issue that has shipped can't be reopened.
+        load_limit_reached: reopening would give its assignee too many open issues.
     """
     issue = live_issue(session, issue_key)
     if status not in WORKFLOW[issue.status]:
@@ -292,5 +294,7 @@ def transition_issue(
     if issue.status == "done" and issue.release_id and release_of(session, issue.release_id).published:
         name = release_of(session, issue.release_id).name
         raise ToolError(Fault.RELEASE_PUBLISHED, f"{issue.id} shipped with {name}; create_issue for what is left.")
+    if issue.status == "done" and issue.assignee:
+        check_load(session, member_of(session, issue.assignee))
     save(session, replace(issue, status=status, resolution=resolution))
     return Moved(issue.id, status, resolution)

@@ -28,7 +28,7 @@ from servers.issue_tracker.rules import (
 )
 from servers.issue_tracker.server import server
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 
 START_WINDOW = timedelta(days=7)
@@ -81,12 +81,12 @@ class StartedSprint:
 
 @dataclass(frozen=True, slots=True)
 class ClosedSprint:
-    """A sprint that is over, and how many open issues went back to the backlog."""
+    """A sprint that is over, and how many open issues were left without a sprint."""
 
     sprint_id: SprintId
     state: SprintState
     points_done: int
-    moved_to_backlog: int
+    left_without_sprint: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,7 @@ def list_sprints(
     project_key: ProjectKey | None = None,
     state: SprintState | None = None,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[SprintSummary]:
     """List active and planned sprints with ids and room; closed ones only when asked for.
 
@@ -127,6 +128,7 @@ def list_sprints(
         project_key: only sprints of this project.
         state: only sprints in this state.
         limit: most sprints to return.
+        offset: how many to skip.
     """
     if project_key is not None:
         project_of(session, project_key)
@@ -138,7 +140,7 @@ def list_sprints(
         SprintSummary(row.id, row.name, row.state, row.starts, row.capacity - sprint_points(session, row.id))
         for row in rows
     ]
-    return paginate(found, limit)
+    return paginate(found, limit, offset)
 
 
 @server.tool(read_only=True)
@@ -177,11 +179,14 @@ def move_issue_to_sprint(session: Session, issue_key: IssueKey, sprint_id: Sprin
         wrong_project: the sprint belongs to another project.
         sprint_closed: the sprint is over.
         already_in_sprint: it is there already.
+        not_in_sprint: no sprint is given and the issue is in none.
         estimate_required: the issue has no story points.
         capacity_exceeded: the sprint has too little room.
     """
     issue = open_issue(session, issue_key)
     if sprint_id is None:
+        if issue.sprint_id is None:
+            raise ToolError(Fault.NOT_IN_SPRINT, f"{issue.id} is in no sprint; give a sprint_id from list_sprints.")
         session.table(Issue).put(replace(issue, sprint_id=None, updated_at=session.now))
         return InSprint(issue.id, "none", None)
     sprint = sprint_of(session, sprint_id)
@@ -236,7 +241,7 @@ def start_sprint(session: Session, sprint_id: SprintId) -> StartedSprint:
 
 @server.tool(destructive=True)
 def close_sprint(session: Session, sprint_id: SprintId) -> ClosedSprint:
-    """End a running sprint; its open issues go back to the backlog. Only for the project's lead.
+    """End a running sprint; its open issues are left without a sprint. Only for the project's lead.
 
     Args:
         sprint_id: the sprint, from list_sprints.
@@ -266,7 +271,7 @@ def _release_issues(session: Session, release: Release) -> tuple[list[Issue], li
 
 @server.tool(read_only=True)
 def list_releases(
-    session: Session, query: Query = "", project_key: ProjectKey | None = None, limit: Limit = 5
+    session: Session, query: Query = "", project_key: ProjectKey | None = None, limit: Limit = 5, offset: Offset = 0
 ) -> Page[ReleaseSummary]:
     """List releases with ids, due days and the number of issues still open. Ordered by due day.
 
@@ -276,6 +281,7 @@ def list_releases(
         query: words of the release's name.
         project_key: only releases of this project.
         limit: most releases to return.
+        offset: how many to skip.
     """
     if project_key is not None:
         project_of(session, project_key)
@@ -288,7 +294,7 @@ def list_releases(
         late = not row.published and row.due < session.now.date()
         unfinished = len(_release_issues(session, row)[1])
         found.append(ReleaseSummary(row.id, row.name, row.due, unfinished, row.published, late))
-    return paginate(found, limit)
+    return paginate(found, limit, offset)
 
 
 @server.tool()

@@ -18,6 +18,9 @@ from servers.kernel.session import Session, World
 from servers.kernel.store import shown
 from servers.kernel.tool import Tool
 
+KEPT_WORLDS = 16
+"""Worlds that a catalogue remembers; sessions hold theirs as long as they need it."""
+
 _NOT_SERVERS = {"kernel", "shared"}
 
 
@@ -48,8 +51,10 @@ class Catalog:
         self._worlds: dict[int, World] = {}
 
     def world(self, seed: int) -> World:
-        """The shared start of all sessions of this seed number; built once."""
+        """The shared start of all sessions of this seed number; the last few are kept."""
         if seed not in self._worlds:
+            if len(self._worlds) >= KEPT_WORLDS:
+                self._worlds.pop(next(iter(self._worlds)))
             self._worlds[seed] = make_world(self.servers.values(), seed)
         return self._worlds[seed]
 

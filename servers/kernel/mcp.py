@@ -9,7 +9,6 @@ results that a model can read; unknown tools, cursors and handles are protocol e
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -189,10 +188,8 @@ def _make_cursor(start: int, fingerprint: str) -> str:
 def _read_cursor(cursor: str | None, fingerprint: str, total: int) -> int:
     if cursor is None:
         return 0
-    try:
-        owner, _, start = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
-    except (binascii.Error, UnicodeError):
-        owner, start = "", ""
-    if owner != fingerprint or not start.isdecimal() or int(start) % PAGE_SIZE or not 0 < int(start) < total:
+    starts = range(PAGE_SIZE, total, PAGE_SIZE)
+    found = next((start for start in starts if _make_cursor(start, fingerprint) == cursor), None)
+    if found is None:
         raise MCPError(types.INVALID_PARAMS, f"{shown(cursor)} is no cursor of this list; start again without one")
-    return int(start)
+    return found

@@ -80,6 +80,7 @@ class SessionPool:
         Raises:
             CapacityError: the pool is full.
         """
+        self._check_room()
         return self._admit(Session(self.catalog.world(seed)))
 
     def fork(self, handle: str) -> str:
@@ -116,11 +117,13 @@ class SessionPool:
         """Take a session back to a snapshot; its journal is written anew."""
         seat = self._seat(handle)
         seat.session.restore(snapshot)
-        if seat.journal is not None:
-            seat.journal.truncate(0)
-            seat.written = 0
+        if seat.journal is not None and self._directory is not None:
+            path, scratch = self._directory / f"{handle}.jsonl", self._directory / f"{handle}.new"
+            old, seat.journal, seat.written = seat.journal, scratch.open("ab", buffering=0), 0
             self._head(seat)
             _append(seat)
+            scratch.replace(path)
+            old.close()
 
     def close(self, handle: str) -> None:
         """Close a session for good; its journal goes too."""
@@ -143,12 +146,7 @@ class SessionPool:
         return len(stale)
 
     def _admit(self, session: Session) -> str:
-        self.sweep()
-        if len(self._seats) >= self.capacity:
-            raise CapacityError(
-                f"all {self.capacity} sessions are in use: close some, wait {self.lifetime:g} s for idle ones, "
-                "or start the pool with a larger capacity"
-            )
+        self._check_room()
         handle = secrets.token_hex(16)
         journal = None if self._directory is None else (self._directory / f"{handle}.jsonl").open("ab", buffering=0)
         seat = _Seat(session, self._timer(), journal)
@@ -156,6 +154,14 @@ class SessionPool:
         _append(seat)
         self._seats[handle] = seat
         return handle
+
+    def _check_room(self) -> None:
+        self.sweep()
+        if len(self._seats) >= self.capacity:
+            raise CapacityError(
+                f"all {self.capacity} sessions are in use: close some, wait {self.lifetime:g} s for idle ones, "
+                "or start the pool with a larger capacity"
+            )
 
     def _seat(self, handle: str) -> _Seat:
         self.sweep()
@@ -183,26 +189,31 @@ class SessionPool:
 
     def _recover(self, directory: Path) -> None:
         for path in sorted(directory.glob("*.jsonl")):
-            if not HANDLE.fullmatch(path.stem):
-                continue
-            lines = path.read_bytes().split(b"\n")[:-1]
-            if not lines:
-                path.unlink()
-                continue
-            head = json.loads(lines[0])
-            if head["fingerprint"] != self.catalog.fingerprint:
-                raise HarnessError(
-                    f"{path} was written by servers {head['fingerprint']}, these are {self.catalog.fingerprint}: "
-                    "start the matching version or remove the journal"
-                )
-            session = Session(self.catalog.world(head["seed"]))
-            for line in lines[1:]:
-                entry = json.loads(line)
-                self.catalog.redo(session, entry["tool"], entry["arguments"])
-            complete = b"".join(line + b"\n" for line in lines)
-            with path.open("r+b") as file:
-                file.truncate(len(complete))
-            self._seats[path.stem] = _Seat(session, self._timer(), path.open("ab", buffering=0), len(session.log))
+            if HANDLE.fullmatch(path.stem):
+                try:
+                    self._read_journal(path)
+                except (ValueError, KeyError, TypeError) as error:
+                    raise HarnessError(f"{path} is damaged ({error!r}): remove it to lose that session") from None
+
+    def _read_journal(self, path: Path) -> None:
+        """Bring one session back; a line that was cut off never happened."""
+        lines = path.read_bytes().split(b"\n")[:-1]
+        if not lines:
+            path.unlink()
+            return
+        head = json.loads(lines[0])
+        if head["fingerprint"] != self.catalog.fingerprint:
+            raise HarnessError(
+                f"{path} was written by servers {head['fingerprint']}, these are {self.catalog.fingerprint}: "
+                "start the matching version or remove the journal"
+            )
+        session = Session(self.catalog.world(head["seed"]))
+        for line in lines[1:]:
+            entry = json.loads(line)
+            self.catalog.redo(session, entry["tool"], entry["arguments"])
+        with path.open("r+b") as file:
+            file.truncate(sum(len(line) + 1 for line in lines))
+        self._seats[path.stem] = _Seat(session, self._timer(), path.open("ab", buffering=0), len(session.log))
 
 
 def _append(seat: _Seat) -> None:

@@ -33,7 +33,7 @@ class ToolRequests(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    ask: list[str] = Field(min_length=3)
+    ask: list[str] = Field(min_length=4)
     values: dict[str, list[Any]] = {}
 
 

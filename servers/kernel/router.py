@@ -70,8 +70,13 @@ class LocalRouter:
 
     async def call(self, handle: str, tool: str, arguments: Mapping[str, Any]) -> Answer:
         """Run one call."""
-        outcome = self._pool.call(handle, tool, arguments)
-        return Answer(outcome.ok, outcome.text, outcome.error_code)
+        try:
+            outcome = self._pool.call(handle, tool, arguments)
+        except UnknownToolError:
+            raise
+        except HarnessError as error:
+            return _fault(KernelFault.UNAVAILABLE, str(error))
+        return _answer(outcome.ok, outcome.text, outcome.error_code)
 
     async def user_turn(self, handle: str) -> None:
         """Let the time between two user messages pass."""
@@ -178,7 +183,7 @@ class McpRouter:
         except OSError as error:
             return _fault(KernelFault.UNAVAILABLE, f"{self._url} is unreachable: {type(error).__name__}")
         text = "".join(block.text for block in result.content if isinstance(block, types.TextContent))
-        return Answer(not result.is_error, text, _code(text) if result.is_error else "")
+        return _answer(not result.is_error, text, _code(text) if result.is_error else "")
 
     async def user_turn(self, handle: str) -> None:
         """Let the time between two user messages pass."""
@@ -218,6 +223,11 @@ class McpRouter:
         if response.is_error:
             raise HarnessError(f"{method} {path}: {body.get('error', response.status_code)}")
         return body
+
+
+def _answer(ok: bool, text: str, code: str) -> Answer:
+    """An answer of the server itself; a fault inside it is no mistake of the model's."""
+    return Answer(ok, text, code, infrastructure=code == KernelFault.INTERNAL)
 
 
 def _fault(code: KernelFault, message: str) -> Answer:

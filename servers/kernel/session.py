@@ -8,6 +8,7 @@ something and with each user turn, never with a read and never with the host's c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -116,7 +117,7 @@ class Session:
         if effects.writes:
             self._id_counts.update(self._staged_ids)
             self._time += CALL_STEP
-            self.log.append(LogEntry(tool, arguments))
+            self.log.append(LogEntry(tool, deepcopy(arguments)))
         self._staged_ids.clear()
         return effects
 

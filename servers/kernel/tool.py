@@ -114,7 +114,8 @@ class Tool:
                 advice = f"did you mean '{near[0]}'?" if near else f"it takes {', '.join(names) or 'none'}"
                 complaints.append(f"there is no argument '{where}'; {advice}")
             else:
-                message = item["msg"].removeprefix("Value error, ")
+                given = item["input"]
+                message = "leave it out instead" if given is None else item["msg"].removeprefix("Value error, ")
                 complaints.append(f"'{where}': {message}, got {ascii(item['input'])[:60]}")
         return f"{self.name}: " + "; ".join(complaints)
 
@@ -159,7 +160,7 @@ def _bounded(hint: Any) -> Any:
     bounds = {type(item) for extra in extras for item in _constraints(extra)}
     low = () if bounds & {Ge, Gt} else (Ge(-MAX_INTEGER),)
     high = () if bounds & {Le, Lt} else (Le(MAX_INTEGER),)
-    return Annotated[(int, Integral, *extras, *low, *high)]
+    return Annotated[(int, *extras, *low, *high, Integral)]
 
 
 def _constraints(extra: Any) -> list[Any]:

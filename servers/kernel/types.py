@@ -171,7 +171,7 @@ Integral = BeforeValidator(_integral)
 Amount: TypeAlias = Annotated[
     Decimal,
     BeforeValidator(_amount),
-    WithJsonSchema({"type": "number", "minimum": 0.01, "maximum": 1_000_000_000, "multipleOf": 0.01}),
+    WithJsonSchema({"type": "number", "minimum": 0.01, "maximum": 1_000_000_000}),
 ]
 """A positive amount of money in major units; the tool knows the currency."""
 

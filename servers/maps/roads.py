@@ -47,7 +47,7 @@ def road_graph(session: Session, city: str, mode: TravelMode, avoid_tolls: bool 
     """A directed graph of junction ids; an edge holds its `road` and the `seconds` it takes."""
     incidents = {row.road_id: row for row in active_incidents(session, city)}
     graph: Any = _new_graph()
-    for road in session.table(Road).where(city=city):
+    for road in sorted(session.table(Road).where(city=city), key=lambda row: row.id):
         incident = incidents.get(road.id)
         if incident is not None and incident.kind == "closure" and mode != "walking":
             continue

@@ -24,12 +24,16 @@ def place_of(session: Session, place_id: str) -> Place:
     return session.table(Place).require(place_id, "search_places shows the valid place ids.")
 
 
+def covered(session: Session) -> str:
+    """The names of the covered cities."""
+    return " and ".join(row.id for row in session.table(MapCity).all())
+
+
 def city_of(session: Session, city: str) -> MapCity:
     """The city, or an error that names the covered ones."""
     found = session.table(MapCity).get(city)
     if found is None:
-        covered = " and ".join(row.id for row in session.table(MapCity).all())
-        raise ToolError(KernelFault.NOT_FOUND, f"The map covers {covered} only.")
+        raise ToolError(KernelFault.NOT_FOUND, f"The map covers {covered(session)} only.")
     return found
 
 

@@ -29,6 +29,7 @@ from servers.maps.rules import (
     REVIEWS_A_DAY,
     check_exists,
     city_of,
+    covered,
     hours_today,
     is_open,
     local_now,
@@ -37,6 +38,7 @@ from servers.maps.rules import (
 )
 from servers.maps.server import server
 from servers.maps.views import GeoPoint, NearbyItem, PlaceDetails, PlaceItem, PlaceName, Reviewed, SavedItem
+from servers.shared.places import CITIES
 
 COVERAGE = 12_000
 """How far from the nearest junction, in metres, a point still belongs to a city."""
@@ -129,6 +131,7 @@ def geocode_address(session: Session, query: Annotated[str, Field(min_length=3, 
 
     Raises:
         not_found: no covered city has that street.
+        outside_coverage: the address names a city that is not covered.
         ambiguous_address: two cities have that street; add the city.
         house_number_missing: the address has no number.
         number_out_of_range: the street has no such number.
@@ -136,6 +139,8 @@ def geocode_address(session: Session, query: Annotated[str, Field(min_length=3, 
     text = query.casefold()
     streets = [row for row in session.table(Street).all() if row.name.casefold() in text]
     named = [row.id for row in session.table(MapCity).all() if row.id.casefold() in text]
+    if not named and any(city.name.casefold() in text for city in CITIES):
+        raise ToolError(Fault.OUTSIDE_COVERAGE, f"The address lies outside the covered cities, {covered(session)}.")
     streets = [row for row in streets if not named or row.city in named]
     if not streets:
         raise ToolError(KernelFault.NOT_FOUND, "No covered city has that street; check the spelling or the city.")
@@ -170,8 +175,7 @@ def reverse_geocode(
     nodes = session.table(Junction).all()
     far, node = min(((meters(latitude, longitude, each.lat, each.lon), each) for each in nodes), key=lambda p: p[0])
     if far > COVERAGE:
-        covered = " and ".join(row.id for row in session.table(MapCity).all())
-        raise ToolError(Fault.OUTSIDE_COVERAGE, f"The point lies outside the covered cities, {covered}.")
+        raise ToolError(Fault.OUTSIDE_COVERAGE, f"The point lies outside the covered cities, {covered(session)}.")
     _, street, number = min(
         (
             (meters(latitude, longitude, *_point(session, street, number)), street, number)
@@ -197,6 +201,7 @@ def find_nearby_places(
     category: PlaceCategory | None = None,
     radius_m: Annotated[int, Field(ge=100, le=5000)] = 1000,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[NearbyItem]:
     """Find what lies around a place, nearest first, within a radius as the crow flies.
 
@@ -205,6 +210,7 @@ def find_nearby_places(
         category: only places of this category.
         radius_m: how far away, in metres.
         limit: most places to return.
+        offset: how many to skip.
     """
     centre = place_of(session, place_id)
     now = local_now(session, centre.city)
@@ -214,7 +220,7 @@ def find_nearby_places(
         if row.id != centre.id and not row.gone and (category is None or row.category == category)
     ]
     found = [item for item in found if item.meters <= radius_m]
-    return paginate(sorted(found, key=lambda item: (item.meters, item.id)), limit)
+    return paginate(sorted(found, key=lambda item: (item.meters, item.id)), limit, offset)
 
 
 @server.tool()

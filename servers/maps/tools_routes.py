@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
-from servers.maps.model import CityName, Fault, Place, PlaceId, Road, SharedTrip, TravelMode
+from servers.maps.model import CityName, Fault, PlaceId, Road, SharedTrip, TravelMode
 from servers.maps.roads import (
     WALKING_LIMIT,
     active_incidents,
@@ -115,20 +115,21 @@ def get_travel_times(
             took = None if route is None or too_far else minutes(route)
             cells.append(TravelTime(origin.id, destination.id, took))
     if all(cell.minutes is None for cell in cells):
-        raise ToolError(
-            Fault.NO_ROUTE, f"None of these places can be reached by {mode}; check their cities or the mode."
-        )
+        raise ToolError(Fault.NO_ROUTE, f"No way for {mode} joins any of these places; check their cities or the mode.")
     return paginate(cells, len(cells))
 
 
 @server.tool(read_only=True)
-def list_traffic_incidents(session: Session, city: CityName, query: Query = "", limit: Limit = 5) -> Page[IncidentItem]:
+def list_traffic_incidents(
+    session: Session, city: CityName, query: Query = "", limit: Limit = 5, offset: Offset = 0
+) -> Page[IncidentItem]:
     """List what holds up traffic in a city now: closures first, then the worst slowdowns.
 
     Args:
         city: the city's name.
         query: words of the street or the kind of incident.
         limit: most incidents to return.
+        offset: how many to skip.
 
     Raises:
         not_found: the city is not covered.
@@ -145,7 +146,7 @@ def list_traffic_incidents(session: Session, city: CityName, query: Query = "", 
         )
         for row in rows
     ]
-    return paginate(search(items, query, lambda item: f"{item.street} {item.kind}"), limit)
+    return paginate(search(items, query, lambda item: f"{item.street} {item.kind}"), limit, offset)
 
 
 @server.tool()
@@ -168,12 +169,12 @@ def share_eta(
         same_place: origin and destination are one.
         no_route: another city, or no road that this mode may use.
         too_far_to_walk: more than four kilometres on foot.
-        trip_in_progress: the user is under way to another place.
+        trip_in_progress: the user is under way on another trip.
         eta_already_shared: this person follows this trip.
     """
     origin, destination = place_of(session, origin_id), place_of(session, destination_id)
     route = find_route(session, origin, destination, mode)
-    _check_under_way(session, destination, recipient)
+    _check_under_way(session, (origin.id, destination.id, mode), recipient)
     took = minutes(route)
     arrives = session.now + timedelta(minutes=took)
     session.table(SharedTrip).add(
@@ -183,14 +184,17 @@ def share_eta(
     return SharedEta(destination.id, mode, recipient, took, f"{local:%H:%M}")
 
 
-def _check_under_way(session: Session, destination: Place, recipient: str) -> None:
+def _check_under_way(session: Session, wanted: tuple[str, str, TravelMode], recipient: str) -> None:
     for trip in session.table(SharedTrip).all():
         if trip.arrives <= session.now:
             continue
-        goal = place_of(session, trip.destination_id)
-        if goal.id != destination.id:
+        start, goal = place_of(session, trip.origin_id), place_of(session, trip.destination_id)
+        if (start.id, goal.id, trip.mode) != wanted:
+            there = trip.arrives.astimezone(local_now(session, goal.city).tzinfo)
             raise ToolError(
-                Fault.TRIP_IN_PROGRESS, f"The user is under way to {goal.name} until {trip.arrives:%H:%M} UTC."
+                Fault.TRIP_IN_PROGRESS,
+                f"The user is under way from {start.name} to {goal.name}, {trip.mode}, until {there:%H:%M} local time; "
+                "share that trip or wait.",
             )
         if trip.recipient.casefold() == recipient.casefold():
             raise ToolError(Fault.ETA_ALREADY_SHARED, f"{recipient} follows the trip to {goal.name} already.")

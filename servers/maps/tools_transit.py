@@ -33,13 +33,16 @@ def search_transit_stops(session: Session, query: Query = "", limit: Limit = 5, 
 
 
 @server.tool(read_only=True)
-def list_transit_departures(session: Session, stop_id: StopId, query: Query = "", limit: Limit = 5) -> Page[Departure]:
+def list_transit_departures(
+    session: Session, stop_id: StopId, query: Query = "", limit: Limit = 5, offset: Offset = 0
+) -> Page[Departure]:
     """List the next departures from a stop within an hour, in local time, soonest first.
 
     Args:
         stop_id: the stop, from search_transit_stops.
         query: words of the line or of its last stop.
         limit: most departures to return.
+        offset: how many to skip.
 
     Raises:
         stop_closed: no line halts there for some days.
@@ -54,8 +57,9 @@ def list_transit_departures(session: Session, stop_id: StopId, query: Query = ""
     due = []
     for line in _lines_of(session, stop):
         last = session.table(TransitStop).require(line.stop_ids[-1], "")
-        towards = "ends here" if last.id == stop.id else last.name
-        due += [(moment, line.name, towards) for moment in next_departures(session, line, stop)]
+        if last.id == stop.id:
+            continue
+        due += [(moment, line.name, last.name) for moment in next_departures(session, line, stop)]
     due.sort()
     soon = [
         Departure(name, towards, f"{moment:%H:%M}", int((moment - now).total_seconds() // 60))
@@ -63,18 +67,19 @@ def list_transit_departures(session: Session, stop_id: StopId, query: Query = ""
         if moment <= now + DEPARTURE_WINDOW
     ]
     if not soon:
-        first = f"the next one leaves at {due[0][0]:%H:%M}" if due else "no line halts there"
+        first = f"the next one leaves at {due[0][0]:%H:%M}" if due else "no line goes on from there"
         raise ToolError(Fault.NO_DEPARTURES, f"Nothing leaves {stop.name} within an hour; {first}.")
-    return paginate(search(soon, query, lambda item: f"{item.line} {item.towards}"), limit)
+    return paginate(search(soon, query, lambda item: f"{item.line} {item.towards}"), limit, offset)
 
 
 @server.tool(read_only=True)
-def find_parking(session: Session, place_id: PlaceId, limit: Limit = 3) -> Page[ParkingItem]:
+def find_parking(session: Session, place_id: PlaceId, limit: Limit = 3, offset: Offset = 0) -> Page[ParkingItem]:
     """Find car parks near a place that have free spaces at this hour, nearest first.
 
     Args:
         place_id: the place, from search_places.
         limit: most car parks to return.
+        offset: how many to skip.
 
     Raises:
         no_parking_nearby: there is none within 900 metres.
@@ -86,4 +91,4 @@ def find_parking(session: Session, place_id: PlaceId, limit: Limit = 3) -> Page[
     if not items:
         names = ", ".join(lot.name for _, lot, _ in lots)
         raise ToolError(Fault.PARKING_FULL, f"Full at this hour: {names}. Try a place nearby or a later hour.")
-    return paginate(items, limit)
+    return paginate(items, limit, offset)

@@ -129,13 +129,13 @@ class Rating(Record):
 
 @dataclass(frozen=True, slots=True)
 class Message(Record):
-    """A question to a seller, who answers at `answered_at` if at all."""
+    """A question to a seller, who answers at `answered_at`."""
 
     id: str
     listing_id: ListingId
     text: str
     sent_at: datetime
-    answered_at: datetime | None
+    answered_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def offer_state(session: Session, offer: Offer) -> tuple[OfferState, Money]:
     sold = sale_of(session, listing)
     if sold is not None and sold.offer_id != offer.id and state in ("pending", "countered", "accepted"):
         return "declined", price
-    if sold is None and state in ("pending", "countered") and listing_state(session, listing) != "open":
+    if sold is None and state in ("pending", "countered", "accepted") and listing_state(session, listing) != "open":
         return "expired", price
     return state, price
 
@@ -176,7 +176,7 @@ def own_listing(session: Session, listing_id: str) -> Listing:
     if bids:
         raise ToolError(
             Fault.LISTING_HAS_BIDS,
-            f"{listing.title} has {bids} bids and runs as it is until {listing.ends_at:%Y-%m-%d}.",
+            f"{listing.title} has bids ({bids}) and runs as it is until {listing.ends_at:%Y-%m-%d}.",
         )
     return listing
 

@@ -12,6 +12,7 @@ from servers.kernel.store import Record
 from servers.kernel.types import Money
 from servers.marketplace.model import (
     Bid,
+    Condition,
     Currency,
     Listing,
     ListingCategory,
@@ -77,16 +78,21 @@ def _listing(
     low, high = (180, 290) if kind == "fixed" else (10, 140)
     price = Money(dice.integer(low, high) * 100, currency)
     quick = kind == "auction" and dice.chance(0.3)
+    condition: Condition = dice.choice(("new", "good", "worn"))
+    buy_now = price.share(dice.integer(16, 25), 10) if quick else None
+    reserve = price.share(dice.integer(12, 20), 10) if kind == "auction" and dice.chance(0.4) else None
+    if buy_now is not None and reserve is not None:
+        reserve = min(reserve, buy_now.share(9, 10))
     return Listing(
         id=make.new_id("MLST"),
         title=title,
         category=category,
-        condition=dice.choice(("new", "good", "worn")),
+        condition=condition,
         kind=kind,
         seller=seller,
         price=price,
-        buy_now=price.share(dice.integer(16, 25), 10) if quick else None,
-        reserve=price.share(dice.integer(12, 20), 10) if kind == "auction" and dice.chance(0.4) else None,
+        buy_now=buy_now,
+        reserve=reserve,
         takes_offers=kind == "fixed" and dice.chance(0.9),
         ends_at=EPOCH + timedelta(minutes=dice.integer(180, 13_000)),
         ended=False,
@@ -138,7 +144,7 @@ def _offer(
 
 def _message(make: SeedBuilder, dice: Dice, listing: Listing) -> Message:
     sent = EPOCH - dice.integer(3, 90) * HOUR
-    answered = sent + dice.integer(1, 9) * HOUR if dice.chance(0.5) else None
+    answered = sent + (dice.integer(1, 9) if dice.chance(0.5) else 100) * HOUR
     text = dice.choice(("Is it still for sale?", "Do you ship abroad?", "Any scratches?", "Is the box there too?"))
     return Message(make.new_id("MMSG"), listing.id, text, sent, answered)
 

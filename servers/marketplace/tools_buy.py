@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
@@ -38,6 +39,7 @@ from servers.marketplace.views import BidView, ListingView, MessageView, Purchas
 
 WATCH_LIMIT = 15
 UNANSWERED_LIMIT = 2
+ANSWER_TIME = timedelta(hours=6)
 _CONTACT = re.compile(r"@|https?:|www\.|\+?\d[\d ()-]{7,}\d", re.ASCII)
 
 
@@ -142,7 +144,7 @@ def buy_listing_now(session: Session, listing_id: ListingId) -> Purchase:
     price = listing.price if listing.kind == "fixed" else listing.buy_now
     bids = auction_at(session, listing, session.now).bids if listing.kind == "auction" else 0
     if price is None or bids:
-        why = f"has {bids} bids" if bids else "has no buy-now price"
+        why = f"has bids ({bids})" if bids else "has no buy-now price"
         raise ToolError(Fault.BUY_NOW_NOT_AVAILABLE, f"{listing.title} {why}; place_auction_bid is the way to get it.")
     session.table(Sale).add(Sale(session.new_id("MSAL"), listing.id, "", me(session), price, session.now))
     return Purchase(deal_id_of(listing), listing.title, price)
@@ -170,13 +172,14 @@ def message_listing_seller(
             Fault.CONTACT_DETAILS_NOT_ALLOWED, "Leave out e-mail addresses, links and phone numbers, and send it again."
         )
     asked = session.table(Message).where(listing_id=listing.id)
-    waiting = [row for row in asked if row.answered_at is None or row.answered_at > session.now]
+    waiting = [row.answered_at for row in asked if row.answered_at > session.now]
     if len(waiting) >= UNANSWERED_LIMIT:
+        due = min(waiting)
         raise ToolError(
             Fault.TOO_MANY_UNANSWERED,
-            f"{len(waiting)} questions to {listing.seller} are unanswered; wait for an answer.",
+            f"{len(waiting)} questions to {listing.seller} are unanswered; wait until {due:%Y-%m-%d %H:%M} UTC.",
         )
-    row = Message(session.new_id("MMSG"), listing.id, text, session.now, None)
+    row = Message(session.new_id("MMSG"), listing.id, text, session.now, session.now + ANSWER_TIME)
     session.table(Message).add(row)
     return MessageView(row.id, listing.seller, len(waiting) + 1)
 
@@ -202,4 +205,5 @@ def _view(session: Session, listing: Listing) -> ListingView:
     standing: Standing | None = None
     if session.table(Bid).where(listing_id=listing.id, bidder=me(session)):
         standing = "leading" if auction.leader == me(session) else "outbid"
-    return ListingView(listing.id, listing.title, listing.kind, auction.least, listing.ends_at, standing)
+    buy_now = None if auction.bids else listing.buy_now
+    return ListingView(listing.id, listing.title, listing.kind, auction.least, listing.ends_at, standing, buy_now)

@@ -21,7 +21,7 @@ from servers.marketplace.model import (
     ListingKind,
     Offer,
 )
-from servers.marketplace.rules import listing_state, me, money, offer_state, own_listing
+from servers.marketplace.rules import COUNTER_REPLY, listing_state, me, money, offer_state, own_listing
 from servers.marketplace.server import server
 from servers.marketplace.views import ListingChange
 
@@ -139,11 +139,16 @@ def _check_title(own: list[Listing], title: str) -> None:
 
 
 def _check_offers(session: Session, listing: Listing) -> None:
-    waiting = [o for o in session.table(Offer).where(listing_id=listing.id) if offer_state(session, o)[0] == "pending"]
-    if waiting:
+    states = [offer_state(session, o)[0] for o in session.table(Offer).where(listing_id=listing.id)]
+    if "pending" in states:
         raise ToolError(
             Fault.OFFER_UNANSWERED,
-            f"{len(waiting)} offers on {listing.title} wait for an answer; answer_listing_offer comes first.",
+            f"{listing.title} has open offers ({states.count('pending')}); answer_listing_offer comes first.",
+        )
+    if "countered" in states:
+        raise ToolError(
+            Fault.OFFER_UNANSWERED,
+            f"A buyer has {COUNTER_REPLY.seconds // 3600} hours to answer the counter-offer on {listing.title}; wait.",
         )
 
 

@@ -21,7 +21,10 @@ from servers.marketplace.model import (
 
 @dataclass(frozen=True, slots=True)
 class ListingView:
-    """A listing; `price` is the fixed price, or the least bid that an auction takes next."""
+    """A listing; `price` is the fixed price, or the least bid that an auction takes next.
+
+    An auction may be had for `buy_now` while nobody has bid.
+    """
 
     id: ListingId
     title: str
@@ -29,6 +32,7 @@ class ListingView:
     price: Money
     ends_at: datetime
     standing: Standing | None = None
+    buy_now: Money | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,5 +129,6 @@ def price_of(session: Session, stock: Stock) -> Money:
 
 
 def promoted(session: Session, stock: Stock) -> bool:
-    """Whether a promotion runs today."""
-    return stock.promo_until is not None and session.now.date() <= stock.promo_until
+    """Whether a promotion runs today, by the shop's clock."""
+    today = local(session, store_of(session, stock.store_id)).date()
+    return stock.promo_until is not None and today <= stock.promo_until

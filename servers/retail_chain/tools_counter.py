@@ -69,7 +69,8 @@ def reserve_click_and_collect(
         if other.customer.casefold() == customer_name.strip().casefold() and status_of(session, other) == "ready":
             raise ToolError(
                 Fault.DUPLICATE_RESERVATION,
-                f"{other.quantity} of {item.name} wait for {other.customer} there; hand_over_reservation comes first.",
+                f"{other.quantity} of {item.name} wait for {other.customer} there until "
+                f"{other.expires_at:%Y-%m-%d %H:%M} UTC; hand_over_reservation comes first.",
             )
     check_available(session, stock, quantity)
     new_id = session.new_id("RCOL")

@@ -228,7 +228,8 @@ def change_store_price(
         invalid_amount: the currency has no such fraction.
     """
     stock = stock_of(session, store_id, item_id)
-    store, item, today = store_of(session, store_id), item_of(session, item_id), session.now.date()
+    store, item = store_of(session, store_id), item_of(session, item_id)
+    today = local(session, store).date()
     if promoted(session, stock):
         raise ToolError(
             Fault.PROMOTION_RUNNING, f"{item.name} is in a promotion until {stock.promo_until}; change it after that."

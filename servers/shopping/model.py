@@ -120,7 +120,10 @@ class CartLine(Record):
 
 @dataclass(frozen=True, slots=True)
 class Wallet(Record):
-    """The customer's one row: store credit by currency, loyalty points, and the cart's coupon."""
+    """The customer's one row: store credit by currency, loyalty points, and the cart's coupon.
+
+    Points fall below zero when an order is cancelled whose points were spent.
+    """
 
     id: str
     credit: tuple[Money, ...]
@@ -177,7 +180,7 @@ class PaymentMethod(Record):
 
 @dataclass(frozen=True, slots=True)
 class Order(Record):
-    """A purchase whose status follows from its moments."""
+    """A purchase whose status follows from its moments; `points` are what it earned."""
 
     id: OrderId
     placed_at: datetime
@@ -185,6 +188,7 @@ class Order(Record):
     arrives_at: datetime
     total: Money
     credit_used: Money
+    points: int
     address: str
     paid_with: str
     cancelled: bool

@@ -126,13 +126,14 @@ def subtotal_of(session: Session, lines: list[CartLine], category: str = "") -> 
 
 
 def coupon_in_force(session: Session, lines: list[CartLine]) -> Coupon | None:
-    """The applied coupon while the cart still earns it."""
+    """The applied coupon while the cart still earns it: it costs enough and holds something that is covered."""
     code = wallet_of(session).coupon_code
     coupon = session.table(Coupon).get(code) if code else None
     if coupon is None or not lines or coupon.valid_until < session.now.date():
         return None
     subtotal = subtotal_of(session, lines)
-    return coupon if coupon.minimum.currency == subtotal.currency and subtotal >= coupon.minimum else None
+    earned = coupon.minimum.currency == subtotal.currency and subtotal >= coupon.minimum
+    return coupon if earned and subtotal_of(session, lines, coupon.category).minor else None
 
 
 def piece_price(session: Session, variant: Variant, coupon: Coupon | None) -> Money:

@@ -232,6 +232,7 @@ def _order(make: SeedBuilder, dice: Dice, chosen: Sequence[Variant], age: int, c
         arrives_at=arrives,
         total=total,
         credit_used=Money(0, currency),
+        points=total.minor // 100,
         address=dice.choice(("Home", "Office", "Lisbon flat")),
         paid_with=dice.choice(("Everyday Visa", "Travel Mastercard")),
         cancelled=cancelled,

@@ -74,7 +74,7 @@ def add_to_shopping_cart(session: Session, variant_id: VariantId, quantity: Quan
     return LineChange(line.id, variant.name, quantity, until)
 
 
-@server.tool(idempotent=True)
+@server.tool()
 def set_shopping_cart_quantity(
     session: Session, cart_line_id: CartLineId, quantity: Annotated[int, Field(ge=0, le=20)]
 ) -> LineChange:

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money, Sensitive
 from servers.shopping.model import (
@@ -55,15 +55,16 @@ POSTCODES = {
 
 
 @server.tool(read_only=True)
-def list_shipping_addresses(session: Session, query: Query = "", limit: Limit = 5) -> Page[Address]:
+def list_shipping_addresses(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[Address]:
     """List the saved shipping addresses with their ids. Ordered by label.
 
     Args:
         query: words of the label, street, city or country.
         limit: most addresses to return.
+        offset: how many to skip.
     """
     rows = search(session.table(Address).all(), query, lambda a: f"{a.label} {a.street} {a.city} {a.country}")
-    return paginate(sorted(rows, key=lambda row: (row.label, row.id)), limit)
+    return paginate(sorted(rows, key=lambda row: (row.label, row.id)), limit, offset)
 
 
 @server.tool()
@@ -175,8 +176,8 @@ def checkout_shopping_cart(
     credit = min(credit, total)
     _check_card(session, method, cvv, total - credit)
     order = _write_order(session, lines, option, (address.label, method.label), total, credit)
-    _settle(session, credit, earned=total.minor // 100)
-    return Receipt(order.id, total, total - credit, total.minor // 100, order.arrives_at.date())
+    _settle(session, credit, order.points)
+    return Receipt(order.id, total, total - credit, order.points, order.arrives_at.date())
 
 
 def _total(session: Session, lines: list[CartLine], option: ShippingOption) -> Money:
@@ -222,7 +223,18 @@ def _write_order(
     if coupon is not None:
         session.table(Coupon).put(replace(coupon, used=True))
     arrives = ships + timedelta(days=option.days)
-    order = Order(order_id, session.now, ships, arrives, total, credit, labels[0], labels[1], cancelled=False)
+    order = Order(
+        id=order_id,
+        placed_at=session.now,
+        ships_at=ships,
+        arrives_at=arrives,
+        total=total,
+        credit_used=credit,
+        points=total.minor // 100,
+        address=labels[0],
+        paid_with=labels[1],
+        cancelled=False,
+    )
     return session.table(Order).add(order)
 
 

@@ -99,7 +99,7 @@ def get_shop_order(session: Session, order_id: OrderId) -> OrderDetails:
 
 @server.tool(destructive=True)
 def cancel_shop_order(session: Session, order_id: OrderId) -> Cancellation:
-    """Cancel a shop order that has not left the warehouse, and refund it.
+    """Cancel a shop order that has not left the warehouse; refund it and take its loyalty points back.
 
     Args:
         order_id: the order, from list_shop_orders.
@@ -122,9 +122,10 @@ def cancel_shop_order(session: Session, order_id: OrderId) -> Cancellation:
         session.table(Variant).put(replace(variant, stock=variant.stock + line.quantity))
     add_credit(session, order.credit_used)
     wallet = wallet_of(session)
-    session.table(Wallet).put(replace(wallet, points=max(0, wallet.points - order.total.minor // 100)))
+    points = wallet.points - order.points
+    session.table(Wallet).put(replace(wallet, points=points))
     session.table(Order).put(replace(order, cancelled=True))
-    return Cancellation(order.id, "cancelled", order.total - order.credit_used, order.credit_used)
+    return Cancellation(order.id, "cancelled", order.total - order.credit_used, order.credit_used, points)
 
 
 @server.tool()

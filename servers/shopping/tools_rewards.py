@@ -63,7 +63,7 @@ def redeem_loyalty_points(
     """
     wallet = wallet_of(session)
     if points > wallet.points:
-        most = wallet.points // POINTS_PER_UNIT * POINTS_PER_UNIT
+        most = max(0, wallet.points // POINTS_PER_UNIT * POINTS_PER_UNIT)
         raise ToolError(Fault.NOT_ENOUGH_POINTS, f"The customer has {wallet.points} points; at most {most} can go.")
     session.table(Wallet).put(replace(wallet, points=wallet.points - points))
     added = Money.of(points // POINTS_PER_UNIT, "USD")

@@ -186,12 +186,13 @@ class OrderDetails:
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
-    """A cancelled order and where its money went."""
+    """A cancelled order and where its money went; `points_left` below zero is made up by later orders."""
 
     order_id: OrderId
     status: OrderStatus
     refunded_to_card: Money
     returned_credit: Money
+    points_left: int
 
 
 @dataclass(frozen=True, slots=True)

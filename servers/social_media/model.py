@@ -26,6 +26,7 @@ class Fault(StrEnum):
     """What the network refuses, beyond bad arguments and unknown ids."""
 
     POST_NOT_VISIBLE = "post_not_visible"
+    PROFILE_PRIVATE = "profile_private"
     POST_REMOVED = "post_removed"
     ACCOUNT_SUSPENDED = "account_suspended"
     YOU_BLOCKED_THEM = "you_blocked_them"

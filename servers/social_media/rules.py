@@ -49,6 +49,17 @@ def reachable(session: Session, username: str) -> Profile:
     return other
 
 
+def open_profile(session: Session, username: str) -> Profile:
+    """A user with whom the user can deal and whose posts they may read."""
+    other = reachable(session, username)
+    if other.private and not other.me and not follows(session, me(session).id, other.id):
+        raise ToolError(
+            Fault.PROFILE_PRIVATE,
+            f"The profile of @{other.id} is private, so only followers see posts; set_social_follow asks to follow.",
+        )
+    return other
+
+
 def blocks(session: Session, blocker: str, blocked: str) -> bool:
     """Whether one user blocks another."""
     return session.table(UserBlock).get(f"{blocker}>{blocked}") is not None
@@ -99,10 +110,10 @@ def post_of(session: Session, post_id: str) -> Post:
     if post.author != me(session).id:
         reachable(session, post.author)
     if not visible(session, post):
-        raise ToolError(
-            Fault.POST_NOT_VISIBLE,
-            f"@{post.author} shows this post only to some people; set_social_follow may open it.",
-        )
+        reason = "keeps this post private; choose another from list_social_posts."
+        if post.visibility != "private":
+            reason = "shows this post only to followers; set_social_follow may open it."
+        raise ToolError(Fault.POST_NOT_VISIBLE, f"@{post.author} {reason}")
     return post
 
 
@@ -112,6 +123,23 @@ def own_post(session: Session, post_id: str) -> Post:
     if post.author != me(session).id:
         raise ToolError(Fault.NOT_YOUR_POST, f"@{post.author} wrote this post; you can only change your own.")
     return post
+
+
+def comments_on(session: Session, post_id: str) -> list[Comment]:
+    """The comments under a post so far, latest first, without those of people blocked on either side."""
+    own = me(session).id
+    rows = [
+        row
+        for row in session.table(Comment).where(post_id=post_id)
+        if row.at <= session.now and not blocks(session, own, row.author) and not blocks(session, row.author, own)
+    ]
+    return sorted(rows, key=lambda row: (-row.at.timestamp(), row.id))
+
+
+def shared_text(original: Post, note: str) -> str:
+    """What a repost says: the note, if there is one, above the words of the original."""
+    quoted = f"@{original.author}: {original.text}"
+    return f"{note} | {quoted}" if note else quoted
 
 
 def likes(session: Session, post_id: str) -> int:

@@ -21,10 +21,11 @@ from servers.social_media.rules import (
     follows,
     hashtags,
     me,
+    open_profile,
     own_post,
     poll_on,
     post_of,
-    reachable,
+    shared_text,
     visible,
     votes,
 )
@@ -59,9 +60,10 @@ def list_social_posts(
         account_suspended: the author's account is suspended.
         you_blocked_them: the user blocked the author.
         they_blocked_you: the author blocked the user.
+        profile_private: the author's profile is private and the user does not follow them.
     """
     own = me(session).id
-    writer = reachable(session, author).id if author is not None else None
+    writer = open_profile(session, author).id if author is not None else None
     tag = hashtag.lower().removeprefix("#") if hashtag is not None else None
     rows = [row for row in session.table(Post).all() if writer in (None, row.author) and visible(session, row)]
     if source == "mine":
@@ -150,7 +152,7 @@ def edit_social_post(session: Session, post_id: PostId, text: PostText) -> Publi
 
     Args:
         post_id: the post, from list_social_posts with source mine.
-        text: the whole new text.
+        text: the whole new text; for a repost only the note above the shared words, which stay.
 
     Raises:
         post_removed: moderators removed it.
@@ -176,5 +178,7 @@ def edit_social_post(session: Session, post_id: PostId, text: PostText) -> Publi
             Fault.POLL_HAS_VOTES, "People have voted in its poll, so the text stays; add a comment instead."
         )
     check_text(session, text)
-    session.table(Post).put(replace(post, text=text, edited=True))
-    return Published(post.id, text, post.visibility, poll.id if poll else None)
+    original = session.table(Post).get(post.repost_of) if post.repost_of else None
+    changed = replace(post, text=shared_text(original, text) if original else text, edited=True)
+    session.table(Post).put(changed)
+    return Published(post.id, changed.text, post.visibility, poll.id if poll else None)

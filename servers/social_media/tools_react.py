@@ -29,9 +29,11 @@ from servers.social_media.rules import (
     check_comment_rate,
     check_post_rate,
     check_text,
+    comments_on,
     likes,
     me,
     post_of,
+    shared_text,
     visible,
     votes,
 )
@@ -94,7 +96,7 @@ def comment_on_social_post(
     check_text(session, text)
     check_comment_rate(session)
     session.table(Comment).add(Comment(session.new_id("SCOM"), post.id, me(session).id, text, session.now))
-    return Commented(post.id, text, sum(row.at <= session.now for row in session.table(Comment).where(post_id=post.id)))
+    return Commented(post.id, text, len(comments_on(session, post.id)))
 
 
 @server.tool()
@@ -130,7 +132,7 @@ def repost_social_post(
         raise ToolError(Fault.ALREADY_REPOSTED, f"You shared this post of @{post.author} already.")
     check_text(session, note)
     check_post_rate(session)
-    text = f"{note} | @{post.author}: {post.text}" if note else f"@{post.author}: {post.text}"
+    text = shared_text(post, note)
     row = Post(session.new_id("SPST"), own, text, "public", session.now, repost_of=post.id)
     session.table(Post).add(row)
     return Published(row.id, row.text, row.visibility)
@@ -174,7 +176,7 @@ def vote_in_social_poll(
     if chosen is None:
         raise ToolError(Fault.NO_SUCH_OPTION, f"The options are: {', '.join(poll.options)}.")
     session.table(Vote).add(Vote(key, poll.id, own, chosen))
-    return Voted(poll.id, chosen, list(votes(session, poll).values()))
+    return Voted(poll.id, chosen, votes(session, poll))
 
 
 @server.tool()

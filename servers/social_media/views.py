@@ -7,7 +7,6 @@ from datetime import datetime
 
 from servers.kernel.session import Session
 from servers.social_media.model import (
-    Comment,
     Follow,
     Hashtag,
     NoticeKind,
@@ -21,7 +20,7 @@ from servers.social_media.model import (
     Visibility,
     Vote,
 )
-from servers.social_media.rules import blocks, followers, likes, me, pending, poll_on, votes
+from servers.social_media.rules import blocks, comments_on, followers, likes, me, pending, poll_on, votes
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +109,11 @@ class Commented:
 
 @dataclass(frozen=True, slots=True)
 class Voted:
-    """A poll after the user's vote."""
+    """A poll after the user's vote: how often each option was chosen."""
 
     poll_id: PollId
     option: str
-    votes: list[int]
+    votes: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +178,6 @@ def post_item(session: Session, post: Post) -> PostItem:
 
 def post_details(session: Session, post: Post) -> PostDetails:
     """Everything about one post."""
-    comments = [row for row in session.table(Comment).where(post_id=post.id) if row.at <= session.now]
-    comments.sort(key=lambda row: (-row.at.timestamp(), row.id))
     return PostDetails(
         id=post.id,
         author=post.author,
@@ -190,7 +187,7 @@ def post_details(session: Session, post: Post) -> PostDetails:
         edited=post.edited,
         likes=likes(session, post.id),
         reposts=len(session.table(Post).where(repost_of=post.id)),
-        comments=[CommentItem(row.author, row.text) for row in comments[:3]] or None,
+        comments=[CommentItem(row.author, row.text) for row in comments_on(session, post.id)[:3]] or None,
         poll=_poll_view(session, post),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from servers.kernel.errors import ToolError
 from servers.kernel.session import Session
@@ -94,6 +94,11 @@ def check_reachable(session: Session, person: Person) -> None:
         )
 
 
+def whole_minute(moment: datetime) -> datetime:
+    """The first whole minute that is not before a moment, since messages show no seconds."""
+    return (moment + timedelta(minutes=1, microseconds=-1)).replace(second=0, microsecond=0)
+
+
 def check_post(session: Session, channel: Channel) -> None:
     """Refuse a new message where the user may not write, or not yet."""
     author = me(session)
@@ -107,7 +112,8 @@ def check_post(session: Session, channel: Channel) -> None:
     if session.now < free_at:
         raise ToolError(
             Fault.SLOW_MODE,
-            f"{channel.name} allows one message in {channel.slow_minutes} minutes; post again at {free_at:%H:%M} UTC.",
+            f"{channel.name} allows one message in {channel.slow_minutes} minutes; post again at "
+            f"{whole_minute(free_at):%H:%M} UTC.",
         )
 
 

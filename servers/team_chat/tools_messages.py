@@ -164,6 +164,7 @@ def post_chat_message(session: Session, channel_id: ChannelId, text: Text) -> Po
 
     Raises:
         not_a_member: the user is not in the channel.
+        channel_private: the user is not in this private channel.
         channel_archived: the channel can only be read.
         direct_channel: a conversation of two needs send_direct_message.
         posting_restricted: only admins post there.
@@ -189,8 +190,11 @@ def reply_in_chat_thread(session: Session, message_id: MessageId, text: Text) ->
 
     Raises:
         not_a_member: the user is not in the channel.
+        channel_private: the user is not in this private channel.
         channel_archived: the channel can only be read.
         thread_closed: the thread began more than 14 days ago.
+        person_deactivated: the other person of a direct conversation has left the team.
+        do_not_disturb: the other person of a direct conversation must not be disturbed now.
         duplicate_message: the same text was sent there within the hour.
         unknown_mention: a mentioned person is not in the channel.
         mass_mention_not_allowed: @channel or @here would reach too many.
@@ -202,11 +206,14 @@ def reply_in_chat_thread(session: Session, message_id: MessageId, text: Text) ->
         raise ToolError(
             Fault.THREAD_CLOSED, f"That thread began on {root.sent_at.date()} and is closed; post_chat_message instead."
         )
+    if channel.kind == "direct":
+        for name in sorted(members_of(session, channel.id) - {me(session).id}):
+            check_reachable(session, person_of(session, name))
     reply = _write(session, channel, text, root.id)
     return Replied(reply.id, root.id, len(session.table(Message).where(thread_of=root.id)))
 
 
-@server.tool(idempotent=True)
+@server.tool()
 def edit_chat_message(session: Session, message_id: MessageId, text: Text) -> Edited:
     """Change the text of a message that the user wrote in the last 15 minutes.
 
@@ -216,13 +223,17 @@ def edit_chat_message(session: Session, message_id: MessageId, text: Text) -> Ed
 
     Raises:
         not_a_member: the user is not in the channel.
+        channel_private: the user is not in this private channel.
         channel_archived: the channel can only be read.
         not_the_author: somebody else wrote it.
         edit_window_closed: it is older than 15 minutes.
         text_unchanged: it says so already.
+        duplicate_message: the same text was sent there within the hour.
+        unknown_mention: a mentioned person is not in the channel.
+        mass_mention_not_allowed: @channel or @here would reach too many.
     """
     message = message_of(session, message_id)
-    live_channel(session, message.channel_id)
+    channel = live_channel(session, message.channel_id)
     if message.author != me(session).id:
         raise ToolError(Fault.NOT_THE_AUTHOR, f"@{message.author} wrote that; reply_in_chat_thread can correct it.")
     closed = message.sent_at + EDIT_WINDOW
@@ -233,6 +244,7 @@ def edit_chat_message(session: Session, message_id: MessageId, text: Text) -> Ed
         )
     if message.text == text:
         raise ToolError(Fault.TEXT_UNCHANGED, "The message says exactly that already; nothing to change.")
+    check_text(session, channel, text)
     session.table(Message).put(replace(message, text=text, edited=True))
     return Edited(message.id, text)
 
@@ -247,6 +259,7 @@ def react_to_chat_message(session: Session, message_id: MessageId, emoji: Emoji)
 
     Raises:
         not_a_member: the user is not in the channel.
+        channel_private: the user is not in this private channel.
         channel_archived: the channel can only be read.
         already_reacted: the user's same emoji is there already.
         reaction_limit_reached: the user has put three emojis there.
@@ -272,6 +285,7 @@ def pin_chat_message(session: Session, message_id: MessageId, action: Literal["p
 
     Raises:
         not_a_member: the user is not in the channel.
+        channel_private: the user is not in this private channel.
         channel_archived: the channel can only be read.
         already_pinned: it is pinned.
         not_pinned: it is not pinned.

@@ -19,7 +19,9 @@ Side: TypeAlias = Literal["buy", "sell"]
 OrderKind: TypeAlias = Literal["market", "limit", "stop"]
 TimeInForce: TypeAlias = Literal["day", "gtc", "ioc"]
 TradingStatus: TypeAlias = Literal["open", "closed", "halted"]
-StockOrderStatus: TypeAlias = Literal["open", "partly_filled", "filled", "cancelled", "expired"]
+StockOrderStatus: TypeAlias = Literal[
+    "open", "partly_filled", "filled", "cancelled", "partly_filled_rest_cancelled", "expired"
+]
 EventKind: TypeAlias = Literal["dividend", "earnings", "split", "meeting"]
 
 

@@ -76,7 +76,7 @@ def order_status(session: Session, order: StockOrder) -> StockOrderStatus:
     if order.filled == order.quantity:
         return "filled"
     if order.cancelled:
-        return "cancelled"
+        return "partly_filled_rest_cancelled" if order.filled else "cancelled"
     if order.time_in_force == "day":
         closes = HOURS[stock_of(session, order.symbol).exchange][1]
         opened = opening(stock_of(session, order.symbol).exchange, order.placed_at)
@@ -129,14 +129,15 @@ def price_of(stock: Stock, amount: Decimal) -> Money:
         price = Money.of(amount, currency)
     except ValueError:
         raise ToolError(Fault.TICK_SIZE, f"{stock.id} trades in steps of {step}; round the price.") from None
-    if price.minor % stock.tick:
-        near = Money(price.minor - price.minor % stock.tick, currency)
-        raise ToolError(Fault.TICK_SIZE, f"{stock.id} trades in steps of {step}; {near} would do.")
     low, high = stock.last.share(1, 2), stock.last * 2
     if not low <= price <= high:
         raise ToolError(
             Fault.PRICE_OUT_OF_BAND, f"{stock.id} last traded at {stock.last}; the price must lie in {low} to {high}."
         )
+    if over := price.minor % stock.tick:
+        down = Money(price.minor - over, currency)
+        near = down if down >= low else down + step
+        raise ToolError(Fault.TICK_SIZE, f"{stock.id} trades in steps of {step}; {near} would do.")
     return price
 
 

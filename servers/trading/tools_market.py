@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money
 from servers.trading.book import resting_orders
@@ -101,6 +101,7 @@ def search_stocks(
     exchange: Exchange | None = None,
     watched_only: bool = False,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[StockItem]:
     """Search stocks by symbol or company name, or show the watch list. Ordered by symbol.
 
@@ -109,6 +110,7 @@ def search_stocks(
         exchange: only stocks listed there.
         watched_only: only stocks on the watch list.
         limit: most stocks to return.
+        offset: how many to skip.
     """
     watched = {row.id for row in session.table(WatchedStock).all()} if watched_only else None
     rows = search(session.table(Stock).all(), query, lambda row: f"{row.id} {row.name}")
@@ -117,7 +119,7 @@ def search_stocks(
         for row in rows
         if (exchange is None or row.exchange == exchange) and (watched is None or row.id in watched)
     ]
-    return paginate(sorted(items, key=lambda item: item.symbol), limit)
+    return paginate(sorted(items, key=lambda item: item.symbol), limit, offset)
 
 
 @server.tool(read_only=True)
@@ -194,7 +196,7 @@ def change_watch_list(session: Session, action: Literal["add", "remove"], symbol
 
 @server.tool(read_only=True)
 def list_corporate_events(
-    session: Session, query: Query = "", kind: EventKind | None = None, limit: Limit = 5
+    session: Session, query: Query = "", kind: EventKind | None = None, limit: Limit = 5, offset: Offset = 0
 ) -> Page[CalendarItem]:
     """List coming dividends, earnings, splits and meetings of companies, soonest first.
 
@@ -202,9 +204,10 @@ def list_corporate_events(
         query: words of the symbol or the company's name.
         kind: only events of this kind.
         limit: most events to return.
+        offset: how many to skip.
     """
     today = session.now.date()
     rows = [row for row in session.table(CorporateEvent).all() if row.on >= today and kind in (None, row.kind)]
     rows.sort(key=lambda row: (row.on, row.symbol, row.id))
     items = [CalendarItem(r.symbol, stock_of(session, r.symbol).name, r.kind, r.on, r.amount) for r in rows]
-    return paginate(search(items, query, lambda item: f"{item.symbol} {item.name}"), limit)
+    return paginate(search(items, query, lambda item: f"{item.symbol} {item.name}"), limit, offset)

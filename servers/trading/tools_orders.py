@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Amount, Money
 from servers.trading.book import check_no_self_match, execute, plan_fills, value_of
@@ -235,6 +235,7 @@ def list_stock_orders(
     status: StockOrderStatus | None = None,
     portfolio_id: PortfolioId | None = None,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[OrderRow]:
     """List the investor's stock orders with their ids and status, newest first.
 
@@ -243,6 +244,7 @@ def list_stock_orders(
         status: only orders in this state.
         portfolio_id: only orders of this portfolio.
         limit: most orders to return.
+        offset: how many to skip.
     """
     owners = {row.id for row in session.table(Portfolio).all() if row.own}
     if portfolio_id is not None:
@@ -256,7 +258,7 @@ def list_stock_orders(
         price = row.price or average_price(row) or stock_of(session, row.symbol).last
         if status is None or state == status:
             items.append(OrderRow(row.id, row.symbol, row.side, row.quantity, price, state))
-    return paginate(items, limit)
+    return paginate(items, limit, offset)
 
 
 @server.tool(destructive=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Money
 from servers.trading.model import (
@@ -71,7 +71,7 @@ def list_portfolios(session: Session, query: Query = "") -> Page[PortfolioItem]:
 
 @server.tool(read_only=True)
 def list_positions(
-    session: Session, portfolio_id: PortfolioId, query: Query = "", limit: Limit = 5
+    session: Session, portfolio_id: PortfolioId, query: Query = "", limit: Limit = 5, offset: Offset = 0
 ) -> Page[PositionItem]:
     """List a portfolio's stocks: shares, shares free to sell, value and gain. Ordered by symbol.
 
@@ -79,6 +79,7 @@ def list_positions(
         portfolio_id: the portfolio, from list_portfolios.
         query: words of the symbol or the company's name.
         limit: most positions to return.
+        offset: how many to skip.
     """
     portfolio_of(session, portfolio_id)
     rows = session.table(Position).where(portfolio_id=portfolio_id)
@@ -88,12 +89,12 @@ def list_positions(
         value = stock_of(session, row.symbol).last * row.shares
         free = free_shares(session, portfolio_id, row.symbol)
         items.append(PositionItem(row.symbol, row.shares, free, value, value - row.cost))
-    return paginate(items, limit)
+    return paginate(items, limit, offset)
 
 
 @server.tool(read_only=True)
 def list_stock_trades(
-    session: Session, portfolio_id: PortfolioId, query: Query = "", limit: Limit = 5
+    session: Session, portfolio_id: PortfolioId, query: Query = "", limit: Limit = 5, offset: Offset = 0
 ) -> Page[TradeItem]:
     """List what a portfolio has bought and sold, newest first.
 
@@ -101,6 +102,7 @@ def list_stock_trades(
         portfolio_id: the portfolio, from list_portfolios.
         query: words of the symbol, the company or the side.
         limit: most trades to return.
+        offset: how many to skip.
     """
     portfolio_of(session, portfolio_id)
     table = session.table(StockTrade)
@@ -111,4 +113,4 @@ def list_stock_trades(
         for row in rows
     ]
     found = search(items, query, lambda item: f"{item.symbol} {stock_of(session, item.symbol).name} {item.side}")
-    return paginate(found, limit)
+    return paginate(found, limit, offset)

@@ -22,7 +22,9 @@ FareKind: TypeAlias = Literal["light", "standard", "flex", "business"]
 Cabin: TypeAlias = Literal["economy", "business"]
 DepartureState: TypeAlias = Literal["on_time", "delayed", "cancelled"]
 StoredStatus: TypeAlias = Literal["held", "confirmed", "checked_in", "cancelled"]
-BookingStatus: TypeAlias = Literal["held", "hold_expired", "confirmed", "checked_in", "flown", "cancelled"]
+BookingStatus: TypeAlias = Literal[
+    "held", "hold_expired", "confirmed", "checked_in", "flown", "cancelled", "airline_cancelled"
+]
 StayStatus: TypeAlias = Literal["booked", "staying", "past", "cancelled"]
 QuoteCurrency: TypeAlias = Literal["EUR", "GBP", "USD", "CHF", "JPY"]
 
@@ -119,7 +121,10 @@ class Traveller(Record):
 
 @dataclass(frozen=True, slots=True)
 class FlightBooking(Record):
-    """A seat on a departure for one traveller: held until `hold_until`, then confirmed or lapsed."""
+    """A seat on a departure for one traveller: held until `hold_until`, then confirmed or lapsed.
+
+    `price` is what the fare costs; `paid` is less where a voucher or miles were spent.
+    """
 
     id: FlightBookingId
     flight_number: FlightNumber
@@ -127,6 +132,7 @@ class FlightBooking(Record):
     fare: FareKind
     traveller_id: TravellerId
     price: Money
+    paid: Money
     status: StoredStatus
     hold_until: datetime
     booked_at: datetime

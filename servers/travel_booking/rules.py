@@ -32,6 +32,8 @@ PASSPORT_MARGIN = timedelta(days=90)
 LATE_BOOKING = timedelta(days=7)
 """Tickets bought this close to departure cost 30 % more."""
 
+FARES: tuple[FareKind, ...] = ("light", "standard", "flex", "business")
+
 RATES = {"EUR": 10_000, "GBP": 8_400, "USD": 10_800, "CHF": 9_400, "JPY": 1_620_000}
 """How many ten-thousandths of a currency one euro buys."""
 
@@ -128,21 +130,21 @@ def fare_price(session: Session, flight: Flight, on: date, fare: FareKind) -> Mo
 
 def status_of(session: Session, booking: FlightBooking) -> BookingStatus:
     """The state of a booking at this moment."""
-    if booking.status == "held":
-        return "held" if session.now < booking.hold_until else "hold_expired"
+    if booking.status == "held" and session.now >= booking.hold_until:
+        return "hold_expired"
     if booking.status == "cancelled":
         return "cancelled"
     flight = flight_of(session, booking.flight_number)
     departure = departure_of(session, flight, booking.on)
-    if departure.state != "cancelled" and session.now >= leaves_at(flight, departure):
-        return "flown"
-    return booking.status
+    if departure.state == "cancelled":
+        return "airline_cancelled"
+    return "flown" if session.now >= leaves_at(flight, departure) else booking.status
 
 
 def active_bookings(session: Session, number: str, on: date) -> list[FlightBooking]:
     """The customer's bookings that occupy a seat on a departure."""
     rows = session.table(FlightBooking).where(flight_number=number, on=on)
-    return [row for row in rows if status_of(session, row) not in ("hold_expired", "cancelled")]
+    return [row for row in rows if status_of(session, row) not in ("hold_expired", "cancelled", "airline_cancelled")]
 
 
 def free_seats(session: Session, departure: Departure, cabin: Cabin) -> list[str]:
@@ -158,14 +160,35 @@ def seats_left(session: Session, departure: Departure, cabin: Cabin) -> int:
     return max(0, len(free_seats(session, departure, cabin)) - unseated)
 
 
-def check_room_left(session: Session, departure: Departure, fare: FareKind) -> None:
-    """Refuse a fare whose cabin is full."""
-    if seats_left(session, departure, cabin_of(fare)) == 0:
+def fare_seats(session: Session, flight: Flight, departure: Departure, fare: FareKind) -> int:
+    """How many seats are on sale at a fare: none once the fare had to be bought."""
+    ahead = takeoff(flight, departure.on) - session.now
+    if ahead < timedelta(days=rule_of(session, flight, fare).advance_days):
+        return 0
+    return seats_left(session, departure, cabin_of(fare))
+
+
+def check_sellable(
+    session: Session, flight: Flight, departure: Departure, fare: FareKind, traveller: Traveller
+) -> None:
+    """Refuse a fare that isn't on sale, or a second seat for the same traveller."""
+    if fare_seats(session, flight, departure, fare) == 0:
+        where = f"{flight.id} of {departure.on}"
+        others = [each for each in FARES if fare_seats(session, flight, departure, each)]
+        advice = f"on sale there: {', '.join(others)}" if others else "nothing is on sale there; take another day"
+        if seats_left(session, departure, cabin_of(fare)) == 0:
+            raise ToolError(Fault.FARE_SOLD_OUT, f"{cabin_of(fare).title()} on {where} is full; {advice}.")
         raise ToolError(
-            Fault.FARE_SOLD_OUT,
-            f"{cabin_of(fare).title()} on {departure.flight_number} of {departure.on} is full; "
-            "try the other cabin or another day.",
+            Fault.ADVANCE_PURCHASE_REQUIRED,
+            f"The {fare} fare must be bought {rule_of(session, flight, fare).advance_days} days ahead. "
+            f"{where}: {advice}.",
         )
+    for booking in active_bookings(session, flight.id, departure.on):
+        if booking.traveller_id == traveller.id:
+            raise ToolError(
+                Fault.TRAVELLER_ALREADY_BOOKED,
+                f"{traveller.name} is on {flight.id} of {departure.on} already, as {booking.id}.",
+            )
 
 
 def check_confirmed(session: Session, booking: FlightBooking) -> None:
@@ -173,15 +196,15 @@ def check_confirmed(session: Session, booking: FlightBooking) -> None:
     status = status_of(session, booking)
     if status == "flown":
         raise ToolError(Fault.FLIGHT_DEPARTED, f"{booking.flight_number} of {booking.on} has left already.")
+    if status == "airline_cancelled":
+        raise ToolError(
+            Fault.FLIGHT_CANCELLED,
+            f"The airline cancelled {booking.flight_number} of {booking.on}; "
+            "cancel_flight_booking gives back all that was paid.",
+        )
     if status != "confirmed":
         cure = "confirm_flight_booking comes first" if status == "held" else "it needs a confirmed booking"
         raise ToolError(Fault.BOOKING_NOT_CONFIRMED, f"The booking is {status}; {cure}.")
-    departure = departure_of(session, flight_of(session, booking.flight_number), booking.on)
-    if departure.state == "cancelled":
-        raise ToolError(
-            Fault.FLIGHT_CANCELLED,
-            f"The airline cancelled {booking.flight_number} of {booking.on}; cancel_flight_booking refunds it in full.",
-        )
 
 
 def stay_status(session: Session, stay: HotelStay) -> StayStatus:

@@ -219,13 +219,15 @@ def _booking(
     seated = bool(free) and (status == "checked_in" or (fare != "light" and dice.chance(0.4)))
     lapsed = dice.chance(0.25)
     booked = EPOCH - timedelta(minutes=dice.integer(45, 50) if status == "held" else dice.integer(15_000, 60_000))
+    price = flight.base_fare.share(percent, 100)
     return FlightBooking(
         id=make.new_id("FLB"),
         flight_number=flight.id,
         on=departure.on,
         fare=fare,
         traveller_id=traveller.id,
-        price=flight.base_fare.share(percent, 100),
+        price=price,
+        paid=Money(0, price.currency) if status == "held" else price,
         status=status,
         hold_until=EPOCH - timedelta(minutes=5) if lapsed else EPOCH + timedelta(minutes=dice.integer(15, 900)),
         booked_at=booked,

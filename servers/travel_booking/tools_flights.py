@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Date, Money, Sensitive
 from servers.travel_booking.model import (
@@ -27,18 +27,17 @@ from servers.travel_booking.model import (
     Voucher,
 )
 from servers.travel_booking.rules import (
+    CHECK_IN_CLOSES,
+    FARES,
     PASSPORT_MARGIN,
-    active_bookings,
     bookable,
     booking_of,
-    cabin_of,
-    check_room_left,
+    check_sellable,
     check_travel_date,
     city_of,
     convert,
-    departure_of,
     fare_price,
-    flight_of,
+    fare_seats,
     free_seats,
     leaves_at,
     rule_of,
@@ -46,7 +45,6 @@ from servers.travel_booking.rules import (
     status_of,
     traveller_of,
 )
-from servers.travel_booking.seed import takeoff
 from servers.travel_booking.server import server
 
 HOLDS = {"light": timedelta(minutes=15), "standard": timedelta(hours=1)}
@@ -54,24 +52,23 @@ LONG_HOLD = timedelta(hours=24)
 
 CityName = Annotated[str, Field(min_length=2, max_length=40)]
 PassportNumber = Annotated[str, Sensitive(), Field(pattern=r"^[A-Z]\d{8}$")]
-_FARES: tuple[FareKind, ...] = ("light", "standard", "flex", "business")
 
 
 @dataclass(frozen=True, slots=True)
 class FlightOffer:
-    """A departure in a search result."""
+    """A departure in a search result; without `lowest_price` it is sold out."""
 
     flight_number: FlightNumber
     airline: str
     departs_at: datetime
     minutes: int
     seats_left: int
-    lowest_price: Money
+    lowest_price: Money | None
 
 
 @dataclass(frozen=True, slots=True)
 class FareOffer:
-    """One fare of a departure; without `change_fee` it can't be changed."""
+    """One fare of a departure; without `change_fee` it can't be changed, without seats it isn't on sale."""
 
     fare: FareKind
     price: Money
@@ -113,7 +110,12 @@ class ConfirmedFlight:
 
 @server.tool(read_only=True)
 def search_flights(
-    session: Session, destination: CityName, on: Date, origin: CityName | None = None, limit: Limit = 5
+    session: Session,
+    destination: CityName,
+    on: Date,
+    origin: CityName | None = None,
+    limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[FlightOffer]:
     """Search flights to a city on a day, with flight numbers, free seats and lowest prices.
 
@@ -124,6 +126,7 @@ def search_flights(
         on: day of departure.
         origin: city to fly from; the customer's home city when absent.
         limit: most flights to return.
+        offset: how many to skip.
 
     Raises:
         unknown_city: no airport is served there.
@@ -145,9 +148,12 @@ def search_flights(
         except ToolError:
             continue
         left = seats_left(session, departure, "economy") + seats_left(session, departure, "business")
-        price = fare_price(session, flight, on, "light")
-        offers.append(FlightOffer(flight.id, flight.airline, leaves_at(flight, departure), flight.minutes, left, price))
-    return paginate(sorted(offers, key=lambda offer: (offer.departs_at, offer.flight_number)), limit)
+        on_sale = [fare for fare in FARES if fare_seats(session, flight, departure, fare)]
+        prices = [fare_price(session, flight, on, fare) for fare in on_sale]
+        lowest = min(prices, key=lambda price: price.minor, default=None)
+        leaves = leaves_at(flight, departure)
+        offers.append(FlightOffer(flight.id, flight.airline, leaves, flight.minutes, left, lowest))
+    return paginate(sorted(offers, key=lambda offer: (offer.departs_at, offer.flight_number)), limit, offset)
 
 
 @server.tool(read_only=True)
@@ -175,9 +181,9 @@ def list_flight_fares(
         return convert(amount, currency) if currency else amount
 
     offers = []
-    for fare in _FARES:
+    for fare in FARES:
         rule = rule_of(session, flight, fare)
-        price, left = quote(fare_price(session, flight, on, fare)), seats_left(session, departure, cabin_of(fare))
+        price, left = quote(fare_price(session, flight, on, fare)), fare_seats(session, flight, departure, fare)
         fee = quote(rule.change_fee) if rule.change_fee else None
         offers.append(FareOffer(fare, price, rule.refundable, fee, rule.bags_included, left))
     return paginate(offers, len(offers))
@@ -206,15 +212,16 @@ def get_seat_map(session: Session, flight_number: FlightNumber, on: Date, cabin:
 
 
 @server.tool(read_only=True)
-def list_travellers(session: Session, query: Query = "", limit: Limit = 5) -> Page[Traveller]:
+def list_travellers(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[Traveller]:
     """List the people in the traveller profile with ids, passport expiry and miles. Ordered by name.
 
     Args:
         query: words of the traveller's name or nationality.
         limit: most travellers to return.
+        offset: how many to skip.
     """
     rows = search(session.table(Traveller).all(), query, lambda person: f"{person.name} {person.nationality}")
-    return paginate(sorted(rows, key=lambda person: (person.name, person.id)), limit)
+    return paginate(sorted(rows, key=lambda person: (person.name, person.id)), limit, offset)
 
 
 @server.tool()
@@ -223,7 +230,8 @@ def hold_flight(
 ) -> HeldFlight:
     """Hold a seat on a flight for a traveller at today's price, without paying yet.
 
-    Light fares are held 15 minutes, standard ones an hour, others a day; confirm_flight_booking then pays.
+    Light fares are held 15 minutes, standard ones an hour, others a day, but none into the last hour before
+    departure; confirm_flight_booking then pays.
 
     Args:
         flight_number: the flight, such as NW214.
@@ -242,28 +250,19 @@ def hold_flight(
     """
     traveller = traveller_of(session, traveller_id)
     flight, departure = bookable(session, flight_number, on)
-    rule = rule_of(session, flight, fare)
-    if takeoff(flight, on) - session.now < timedelta(days=rule.advance_days):
-        raise ToolError(
-            Fault.ADVANCE_PURCHASE_REQUIRED,
-            f"The {fare} fare must be bought {rule.advance_days} days ahead; choose flex or business, or a later day.",
-        )
-    check_room_left(session, departure, fare)
-    for booking in active_bookings(session, flight_number, on):
-        if booking.traveller_id == traveller_id:
-            raise ToolError(
-                Fault.TRAVELLER_ALREADY_BOOKED,
-                f"{traveller.name} is on {flight_number} of {on} already, as {booking.id}.",
-            )
+    check_sellable(session, flight, departure, fare, traveller)
+    price = fare_price(session, flight, on, fare)
+    hold_until = min(session.now + HOLDS.get(fare, LONG_HOLD), leaves_at(flight, departure) - CHECK_IN_CLOSES)
     row = FlightBooking(
         id=session.new_id("FLB"),
         flight_number=flight_number,
         on=on,
         fare=fare,
         traveller_id=traveller_id,
-        price=fare_price(session, flight, on, fare),
+        price=price,
+        paid=Money(0, price.currency),
         status="held",
-        hold_until=session.now + HOLDS.get(fare, LONG_HOLD),
+        hold_until=hold_until,
         booked_at=session.now,
         seat="",
         extra_bags=0,
@@ -304,12 +303,13 @@ def confirm_flight_booking(
     if status == "hold_expired":
         raise ToolError(
             Fault.HOLD_EXPIRED,
-            f"The hold ended at {booking.hold_until:%Y-%m-%d %H:%M} UTC; hold_flight makes a new one.",
+            f"The hold ended at {booking.hold_until:%Y-%m-%d %H:%M} UTC; "
+            "hold_flight makes a new one while seats are on sale.",
         )
+    if status == "airline_cancelled":
+        raise ToolError(Fault.FLIGHT_CANCELLED, f"The airline cancelled {booking.flight_number} on {booking.on}.")
     if status != "held":
         raise ToolError(Fault.NOT_HELD, f"The booking is {status}; only held bookings are confirmed.")
-    if departure_of(session, flight_of(session, booking.flight_number), booking.on).state == "cancelled":
-        raise ToolError(Fault.FLIGHT_CANCELLED, f"The airline cancelled {booking.flight_number} on {booking.on}.")
     traveller = traveller_of(session, booking.traveller_id)
     _check_passport(traveller, passport_number, booking.on)
     price = booking.price
@@ -320,7 +320,7 @@ def confirm_flight_booking(
     spent = min(miles, price.minor)
     paid = Money(price.minor - spent, price.currency)
     session.table(Traveller).put(replace(traveller, miles=traveller.miles - spent))
-    session.table(FlightBooking).put(replace(booking, status="confirmed", price=paid, booked_at=session.now))
+    session.table(FlightBooking).put(replace(booking, status="confirmed", paid=paid, booked_at=session.now))
     return ConfirmedFlight(booking.id, "confirmed", paid, traveller.miles - spent)
 
 

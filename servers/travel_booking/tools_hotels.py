@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Date, Money
 from servers.travel_booking.model import (
@@ -100,25 +100,28 @@ class ItineraryPlan:
 @server.tool(read_only=True)
 def search_hotels(
     session: Session,
-    city: Annotated[str, Field(min_length=2, max_length=40)],
+    city: Annotated[str, Field(min_length=2, max_length=40)] | None = None,
     query: Query = "",
     min_stars: Annotated[int, Field(ge=1, le=5)] = 1,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[Hotel]:
-    """Find hotels in a city with their ids, stars and days of free cancellation. Best first.
+    """Find hotels by city or name, with their ids, stars and days of free cancellation. Best first.
 
     Args:
-        city: where to stay.
+        city: where to stay; everywhere when absent.
         query: words of the hotel's name.
         min_stars: fewest stars.
         limit: most hotels to return.
+        offset: how many to skip.
 
     Raises:
         unknown_city: the desk has no hotels there.
     """
-    rows = search(session.table(Hotel).where(city=city_of(city)), query, lambda hotel: hotel.name)
+    rows = session.table(Hotel).all() if city is None else session.table(Hotel).where(city=city_of(city))
+    rows = search(rows, query, lambda hotel: hotel.name)
     rows = [hotel for hotel in rows if hotel.stars >= min_stars]
-    return paginate(sorted(rows, key=lambda hotel: (-hotel.stars, hotel.name, hotel.id)), limit)
+    return paginate(sorted(rows, key=lambda hotel: (-hotel.stars, hotel.name, hotel.id)), limit, offset)
 
 
 @server.tool(read_only=True)
@@ -197,7 +200,7 @@ def book_hotel_room(
 
 @server.tool(read_only=True)
 def list_hotel_stays(
-    session: Session, query: Query = "", status: StayStatus | None = None, limit: Limit = 5
+    session: Session, query: Query = "", status: StayStatus | None = None, limit: Limit = 5, offset: Offset = 0
 ) -> Page[StayItem]:
     """List booked hotel stays with their ids, latest arrival first; search by hotel, city or guest.
 
@@ -205,6 +208,7 @@ def list_hotel_stays(
         query: words of the hotel, the guest or the date of arrival.
         status: only stays in this state.
         limit: most stays to return.
+        offset: how many to skip.
     """
     items = []
     for stay in session.table(HotelStay).all():
@@ -213,7 +217,7 @@ def list_hotel_stays(
             guest = traveller_of(session, stay.traveller_id).name
             items.append(StayItem(stay.id, hotel.name, stay.check_in, stay.nights, guest, state))
     found = search(items, query, lambda item: f"{item.hotel} {item.guest} {item.check_in}")
-    return paginate(sorted(found, key=lambda item: (-item.check_in.toordinal(), item.id)), limit)
+    return paginate(sorted(found, key=lambda item: (-item.check_in.toordinal(), item.id)), limit, offset)
 
 
 @server.tool(destructive=True)
@@ -246,16 +250,17 @@ def _stay_of(session: Session, stay_id: str) -> HotelStay:
 
 
 @server.tool(read_only=True)
-def list_itineraries(session: Session, query: Query = "", limit: Limit = 5) -> Page[ItineraryPlan]:
+def list_itineraries(session: Session, query: Query = "", limit: Limit = 5, offset: Offset = 0) -> Page[ItineraryPlan]:
     """List named itineraries with the flights and hotel stays that they join. Ordered by name.
 
     Args:
         query: words of the itinerary's name or plan.
         limit: most itineraries to return.
+        offset: how many to skip.
     """
     plans = [_plan(session, row) for row in session.table(Itinerary).all()]
     found = search(plans, query, lambda plan: " ".join((plan.name, *plan.plan)))
-    return paginate(sorted(found, key=lambda plan: plan.name), limit)
+    return paginate(sorted(found, key=lambda plan: plan.name), limit, offset)
 
 
 @server.tool()
@@ -320,7 +325,7 @@ def _plan(session: Session, row: Itinerary) -> ItineraryPlan:
     """The trip in order of time; cancelled parts are marked."""
     parts: list[tuple[date, str]] = []
     for booking in (booking_of(session, booking_id) for booking_id in row.flight_booking_ids):
-        mark = " (cancelled)" if booking.status == "cancelled" else ""
+        mark = " (cancelled)" if status_of(session, booking) in ("cancelled", "airline_cancelled") else ""
         place = flight_of(session, booking.flight_number).destination
         parts.append((booking.on, f"{booking.on} {booking.flight_number} to {place}{mark}"))
     for stay in (_stay_of(session, stay_id) for stay_id in row.hotel_stay_ids):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from servers.kernel.errors import ToolError
-from servers.kernel.page import Limit, Page, Query, paginate, search
+from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Date, Money
 from servers.travel_booking.model import (
@@ -17,6 +17,7 @@ from servers.travel_booking.model import (
     Departure,
     FareKind,
     Fault,
+    Flight,
     FlightBooking,
     FlightBookingId,
     FlightNumber,
@@ -29,7 +30,7 @@ from servers.travel_booking.rules import (
     booking_of,
     cabin_of,
     check_confirmed,
-    check_room_left,
+    check_sellable,
     departure_of,
     fare_price,
     flight_of,
@@ -62,14 +63,16 @@ class BookingItem:
 
 @dataclass(frozen=True, slots=True)
 class BookingDetails:
-    """A flight booking in full; times are UTC."""
+    """A flight booking in full; times are UTC, with the delay, and absent where the airline cancelled."""
 
     id: FlightBookingId
     status: BookingStatus
     fare: FareKind
     price: Money
-    departs_at: datetime
-    check_in_opens: datetime
+    paid: Money | None
+    departs_at: datetime | None
+    delay_minutes: int | None
+    check_in_opens: datetime | None
     seat: str | None
     bags: int
     hold_until: datetime | None
@@ -94,6 +97,7 @@ class CancelledFlight:
     status: BookingStatus
     refund: Money
     reason: RefundReason
+    miles_taken_back: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,7 @@ def list_flight_bookings(
     query: Query = "",
     status: BookingStatus | None = None,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> Page[BookingItem]:
     """List flight bookings and holds with their ids; search by city or traveller.
 
@@ -139,6 +144,7 @@ def list_flight_bookings(
         query: words of the destination, traveller, flight number or date.
         status: only bookings in this state.
         limit: most bookings to return.
+        offset: how many to skip.
     """
     items = []
     for row in session.table(FlightBooking).all():
@@ -149,7 +155,7 @@ def list_flight_bookings(
     found = search(items, query, lambda item: f"{item.flight_number} {item.to} {item.on} {item.traveller}")
     today = session.now.date().toordinal()
     days = {item.id: item.on.toordinal() - today for item in found}
-    return paginate(sorted(found, key=lambda item: (days[item.id] < 0, abs(days[item.id]), item.id)), limit)
+    return paginate(sorted(found, key=lambda item: (days[item.id] < 0, abs(days[item.id]), item.id)), limit, offset)
 
 
 @server.tool(read_only=True)
@@ -161,14 +167,17 @@ def get_flight_booking(session: Session, flight_booking_id: FlightBookingId) -> 
     """
     row = booking_of(session, flight_booking_id)
     flight = flight_of(session, row.flight_number)
-    leaves = leaves_at(flight, departure_of(session, flight, row.on))
+    departure = departure_of(session, flight, row.on)
+    leaves = None if departure.state == "cancelled" else leaves_at(flight, departure)
     return BookingDetails(
         id=row.id,
         status=status_of(session, row),
         fare=row.fare,
         price=row.price,
+        paid=None if row.status == "held" else row.paid,
         departs_at=leaves,
-        check_in_opens=leaves - CHECK_IN_OPENS,
+        delay_minutes=departure.delay_minutes or None,
+        check_in_opens=leaves and leaves - CHECK_IN_OPENS,
         seat=row.seat or None,
         bags=rule_of(session, flight, row.fare).bags_included + row.extra_bags,
         hold_until=row.hold_until if row.status == "held" else None,
@@ -194,6 +203,8 @@ def change_flight_date(session: Session, flight_booking_id: FlightBookingId, on:
         travel_date_not_allowed: the day is past or too far ahead.
         not_operating: the flight doesn't fly on that day.
         fare_sold_out: its cabin is full on that day.
+        advance_purchase_required: the fare had to be bought earlier for that day.
+        traveller_already_booked: the traveller has a seat on that departure.
     """
     booking = booking_of(session, flight_booking_id)
     check_confirmed(session, booking)
@@ -206,10 +217,11 @@ def change_flight_date(session: Session, flight_booking_id: FlightBookingId, on:
     if on == booking.on:
         raise ToolError(Fault.SAME_DATE, f"The booking is for {on} already; choose another day.")
     _, departure = bookable(session, flight.id, on)
-    check_room_left(session, departure, booking.fare)
+    check_sellable(session, flight, departure, booking.fare, traveller_of(session, booking.traveller_id))
     price = fare_price(session, flight, on, booking.fare)
     difference = Money(max(0, price.minor - booking.price.minor), price.currency)
-    session.table(FlightBooking).put(replace(booking, on=on, seat="", price=booking.price + difference))
+    changed = replace(booking, on=on, seat="", price=booking.price + difference, paid=booking.paid + difference)
+    session.table(FlightBooking).put(changed)
     return ChangedFlight(booking.id, leaves_at(flight, departure), fee, difference, fee + difference)
 
 
@@ -217,7 +229,8 @@ def change_flight_date(session: Session, flight_booking_id: FlightBookingId, on:
 def cancel_flight_booking(session: Session, flight_booking_id: FlightBookingId) -> CancelledFlight:
     """Cancel a flight booking or hold; the refund follows the fare's rules.
 
-    Full refund for refundable fares, within 24 hours of paying, or if the airline cancelled; otherwise nothing.
+    All that was paid comes back for refundable fares, within 24 hours of paying, or if the airline cancelled;
+    otherwise nothing. Miles earned at check-in are taken back.
 
     Args:
         flight_booking_id: the booking, from list_flight_bookings.
@@ -234,9 +247,23 @@ def cancel_flight_booking(session: Session, flight_booking_id: FlightBookingId) 
         raise ToolError(Fault.FLIGHT_DEPARTED, f"{booking.flight_number} left on {booking.on} and can't be cancelled.")
     reason = _refund_reason(session, booking)
     nothing = reason in ("hold_released", "not_refundable")
-    refund = Money(0, booking.price.currency) if nothing else booking.price
+    refund = Money(0, booking.price.currency) if nothing else booking.paid
+    taken = _take_miles_back(session, booking) if booking.status == "checked_in" else None
     session.table(FlightBooking).put(replace(booking, status="cancelled", seat=""))
-    return CancelledFlight(booking.id, "cancelled", refund, reason)
+    return CancelledFlight(booking.id, "cancelled", refund, reason, taken)
+
+
+def _miles_of(flight: Flight, fare: FareKind) -> int:
+    """How many miles a checked-in flight earns."""
+    return flight.minutes * (10 if fare == "business" else 4)
+
+
+def _take_miles_back(session: Session, booking: FlightBooking) -> int:
+    """Undo what check-in earned, as far as the traveller still has it."""
+    traveller = traveller_of(session, booking.traveller_id)
+    taken = min(traveller.miles, _miles_of(flight_of(session, booking.flight_number), booking.fare))
+    session.table(Traveller).put(replace(traveller, miles=traveller.miles - taken))
+    return taken
 
 
 def _refund_reason(session: Session, booking: FlightBooking) -> RefundReason:
@@ -314,7 +341,7 @@ def check_in_for_flight(session: Session, flight_booking_id: FlightBookingId) ->
         raise ToolError(Fault.CHECK_IN_CLOSED, f"Check-in closed an hour before {leaves:%H:%M} UTC; go to the airport.")
     seat = booking.seat or _next_seat(session, departure, booking.fare)
     traveller = traveller_of(session, booking.traveller_id)
-    earned = flight.minutes * (10 if booking.fare == "business" else 4)
+    earned = _miles_of(flight, booking.fare)
     session.table(Traveller).put(replace(traveller, miles=traveller.miles + earned))
     session.table(FlightBooking).put(replace(booking, status="checked_in", seat=seat))
     return BoardingPass(booking.id, "checked_in", seat, leaves, earned)

@@ -69,7 +69,8 @@ class Fault(StrEnum):
 class Vehicle(Record):
     """A car.
 
-    `charge` is its battery's level in per cent at `charge_at`; while `charging` it rises with time.
+    `charge` is its battery's level in per cent at `charge_at`; while `charging` it rises with time up to the
+    `limit`. `session_charge` is the level at which the latest charging session began.
     `opened` names the parts that stand open, `tires` are tenths of a bar from front left to rear right.
     """
 
@@ -90,6 +91,7 @@ class Vehicle(Record):
     connector: Connector
     plug_id: NavPlaceId | None
     charging: bool
+    session_charge: int
     lat: float
     lon: float
     drive_mode: DriveMode

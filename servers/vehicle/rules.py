@@ -33,9 +33,14 @@ def ready_vehicle(session: Session, vehicle_id: str) -> Vehicle:
     if updating(vehicle, session.now) and vehicle.updating_since is not None:
         ready = vehicle.updating_since + UPDATE_TIME
         raise ToolError(
-            Fault.VEHICLE_UPDATING, f"{vehicle.name} installs an update and can be used from {ready:%H:%M} UTC."
+            Fault.VEHICLE_UPDATING, f"{vehicle.name} installs an update and can be used from {clock(ready)} UTC."
         )
     return vehicle
+
+
+def clock(at: datetime) -> str:
+    """A moment as HH:MM, rounded up to the minute so that nobody comes too early."""
+    return f"{at + timedelta(seconds=-at.second % 60):%H:%M}"
 
 
 def place_of(session: Session, place_id: str) -> SavedDestination | Charger:
@@ -70,6 +75,11 @@ def charge_now(session: Session, vehicle: Vehicle) -> int:
     hours = (session.now - vehicle.charge_at).total_seconds() / 3600
     gained = int(hours * station.kilowatts * 100 / vehicle.capacity_kwh)
     return max(vehicle.charge, min(vehicle.limit, vehicle.charge + gained))
+
+
+def still_charging(session: Session, vehicle: Vehicle) -> bool:
+    """Whether the battery is being charged at this moment and has not reached its limit."""
+    return vehicle.charging and charge_now(session, vehicle) < vehicle.limit
 
 
 def settled(session: Session, vehicle: Vehicle) -> Vehicle:

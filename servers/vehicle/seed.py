@@ -94,7 +94,9 @@ def _vehicles(make: SeedBuilder, dice: Dice, cities: list[City], chargers: list[
     plain = [_plain(make, dice, name, cities) for name in names]
     yield replace(plain[0], ignition=True, brake=True)
     yield replace(plain[1], ignition=True, gear="D", speed=dice.integer(6, 12) * 10, drive_mode="comfort")
-    yield _plugged(dice, replace(plain[2], charging=True, charge=dice.integer(20, 50)), chargers)
+    level = dice.integer(20, 50)
+    charging = replace(plain[2], charging=True, charge=level, charge_at=EPOCH - timedelta(minutes=5))
+    yield _plugged(dice, replace(charging, session_charge=level), chargers)
     yield replace(plain[3], brake=True, locked=False)
     yield replace(plain[4], locked=False, opened=("driver door", "trunk"), charge=dice.integer(5, 12))
     yield replace(plain[5], valet=True, ignition=True, brake=True, gear="D")
@@ -126,6 +128,7 @@ def _plain(make: SeedBuilder, dice: Dice, name: str, cities: list[City]) -> Vehi
         connector=dice.weighted(_CONNECTORS, (10, 1, 1)),
         plug_id=None,
         charging=False,
+        session_charge=0,
         lat=lat,
         lon=lon,
         drive_mode=dice.choice(("eco", "comfort")),
@@ -144,7 +147,8 @@ def _plain(make: SeedBuilder, dice: Dice, name: str, cities: list[City]) -> Vehi
 
 
 def _plugged(dice: Dice, vehicle: Vehicle, chargers: list[Charger]) -> Vehicle:
-    station = dice.choice([row for row in chargers if row.connector == "CCS" and not row.offline])
+    slow = [row for row in chargers if row.connector == "CCS" and row.kilowatts <= 50 and not row.offline]
+    station = dice.choice(slow)
     return replace(vehicle, plug_id=station.id, lat=station.lat, lon=station.lon, connector="CCS")
 
 

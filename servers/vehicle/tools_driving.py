@@ -11,7 +11,7 @@ from servers.kernel.errors import ToolError
 from servers.kernel.page import Limit, Offset, Page, Query, paginate, search
 from servers.kernel.session import Session
 from servers.kernel.types import Sensitive
-from servers.vehicle.model import DriveMode, Fault, Gear, Pedal, Power, Vehicle, VehicleId
+from servers.vehicle.model import DriveMode, Fault, Gear, Headlights, Pedal, Power, Vehicle, VehicleId
 from servers.vehicle.rules import (
     SPORT_CHARGE,
     START_CHARGE,
@@ -79,6 +79,8 @@ def set_brake_pedal(session: Session, vehicle_id: VehicleId, pedal: Pedal) -> Dr
 def switch_ignition(session: Session, vehicle_id: VehicleId, power: Power) -> Driving:
     """Turn a car's ignition on or off; starting needs park, the brake pressed and shut doors.
 
+    Switching off ends seat heating and the beams.
+
     Args:
         vehicle_id: the car, from list_vehicles.
         power: on or off.
@@ -102,6 +104,9 @@ def switch_ignition(session: Session, vehicle_id: VehicleId, power: Power) -> Dr
         check_doors_shut(row, "starting")
         if charge_now(session, row) < START_CHARGE:
             raise ToolError(Fault.CHARGE_TOO_LOW, f"The battery of {row.name} is flat; it must be charged first.")
+    else:
+        lights: Headlights = "off" if row.headlights in ("low beam", "high beam") else row.headlights
+        row = replace(row, headlights=lights, seat_heating=0)
     return driving(session.table(Vehicle).put(replace(row, ignition=power == "on")))
 
 
@@ -146,6 +151,7 @@ def set_drive_mode(session: Session, vehicle_id: VehicleId, mode: DriveMode) -> 
         gear_not_suitable: sport needs P or D.
         charge_too_low: sport needs 20 per cent of charge.
         valet_mode: valet mode forbids sport.
+        mode_not_suitable: snow needs cruise control to be off.
     """
     row = ready_vehicle(session, vehicle_id)
     check_ignition(row, "a drive mode")
@@ -155,6 +161,11 @@ def set_drive_mode(session: Session, vehicle_id: VehicleId, mode: DriveMode) -> 
             raise ToolError(Fault.GEAR_NOT_SUITABLE, f"Sport needs gear P or D; {row.name} is in {row.gear}.")
         if charge_now(session, row) < SPORT_CHARGE:
             raise ToolError(Fault.CHARGE_TOO_LOW, f"Sport needs {SPORT_CHARGE}% of charge; use eco or charge first.")
+    if mode == "snow" and row.cruise is not None:
+        raise ToolError(
+            Fault.MODE_NOT_SUITABLE,
+            f"Snow mode has no cruise control; set_brake_pedal pressed ends that of {row.name}.",
+        )
     session.table(Vehicle).put(replace(row, drive_mode=mode))
     return Setting(row.id, "drive_mode", mode)
 
@@ -174,6 +185,7 @@ def set_cruise_control(
         ignition_off: switch_ignition comes first.
         gear_not_suitable: cruise control works in D only.
         brake_pressed: set_brake_pedal to released comes first.
+        part_open: a door or the trunk is open.
         mode_not_suitable: snow mode has no cruise control.
         valet_mode: too fast for valet mode.
     """
@@ -183,6 +195,7 @@ def set_cruise_control(
         raise ToolError(Fault.GEAR_NOT_SUITABLE, f"Cruise control needs gear D; {row.name} is in {row.gear}.")
     if row.brake:
         raise ToolError(Fault.BRAKE_PRESSED, f"The brake of {row.name} is pressed; set_brake_pedal to released first.")
+    check_doors_shut(row, "cruise control")
     if row.drive_mode == "snow":
         raise ToolError(Fault.MODE_NOT_SUITABLE, "Snow mode has no cruise control; set_drive_mode to eco or comfort.")
     if speed_kmh > VALET_SPEED:
@@ -192,7 +205,9 @@ def set_cruise_control(
 
 @server.tool(idempotent=True)
 def set_valet_mode(session: Session, vehicle_id: VehicleId, valet: Power, vehicle_pin: VehiclePin) -> Setting:
-    """Turn a car's valet mode on or off with its PIN; it limits speed and hides destinations.
+    """Turn a car's valet mode on or off with its PIN; on, it limits speed and hides destinations.
+
+    It can be switched only while the car stands, and turning it on leaves sport mode for comfort.
 
     Args:
         vehicle_id: the car, from list_vehicles.
@@ -208,5 +223,6 @@ def set_valet_mode(session: Session, vehicle_id: VehicleId, valet: Power, vehicl
     if vehicle_pin != row.pin:
         raise ToolError(Fault.WRONG_PIN, f"The PIN is not that of {row.name}. Ask the keeper for it.")
     check_standing(row, "valet mode")
-    session.table(Vehicle).put(replace(row, valet=valet == "on"))
+    mode: DriveMode = "comfort" if valet == "on" and row.drive_mode == "sport" else row.drive_mode
+    session.table(Vehicle).put(replace(row, valet=valet == "on", drive_mode=mode))
     return Setting(row.id, "valet_mode", valet)

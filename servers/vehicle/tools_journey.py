@@ -113,7 +113,7 @@ def switch_vehicle_charging(session: Session, vehicle_id: VehicleId, command: Ch
         vehicle_updating: it is installing an update.
         not_in_park: charging needs gear P.
         not_plugged: the cable is not in.
-        already_charging: it charges.
+        already_charging: it charges and is below its limit.
         not_charging: there is nothing to stop.
         limit_reached: the charge is at its limit; set_charge_limit raises it.
     """
@@ -123,14 +123,15 @@ def switch_vehicle_charging(session: Session, vehicle_id: VehicleId, command: Ch
         raise ToolError(Fault.NOT_PLUGGED, f"{row.name} is not plugged in; somebody must put the cable in.")
     if command == "stop":
         return _stop_charging(session, row, row.plug_id)
-    if row.charging:
-        raise ToolError(Fault.ALREADY_CHARGING, f"{row.name} charges already and is at {charge_now(session, row)}%.")
-    if row.charge >= row.limit:
+    charge = charge_now(session, row)
+    if charge >= row.limit:
         raise ToolError(
-            Fault.LIMIT_REACHED, f"{row.name} is at {row.charge}%, its limit is {row.limit}%; set_charge_limit helps."
+            Fault.LIMIT_REACHED, f"{row.name} is at {charge}%, its limit is {row.limit}%; set_charge_limit helps."
         )
-    session.table(Vehicle).put(replace(settled(session, row), charging=True))
-    return Charging(row.id, True, row.charge, None, None)
+    if row.charging:
+        raise ToolError(Fault.ALREADY_CHARGING, f"{row.name} charges already and is at {charge}%.")
+    session.table(Vehicle).put(replace(settled(session, row), charging=True, session_charge=charge))
+    return Charging(row.id, True, charge, None, None)
 
 
 def _stop_charging(session: Session, row: Vehicle, station_id: str) -> Charging:
@@ -138,7 +139,7 @@ def _stop_charging(session: Session, row: Vehicle, station_id: str) -> Charging:
         raise ToolError(Fault.NOT_CHARGING, f"{row.name} is plugged in but not charging.")
     station = session.table(Charger).require(station_id, "")
     now_at = settled(session, row)
-    tenths = (now_at.charge - row.charge) * row.capacity_kwh // 10
+    tenths = (now_at.charge - row.session_charge) * row.capacity_kwh // 10
     cost = station.price.share(tenths, 10)
     session.table(Vehicle).put(replace(now_at, charging=False))
     session.table(LogEntry).add(
@@ -149,7 +150,7 @@ def _stop_charging(session: Session, row: Vehicle, station_id: str) -> Charging:
 
 @server.tool(idempotent=True)
 def set_charge_limit(session: Session, vehicle_id: VehicleId, percent: Annotated[int, Field(ge=50, le=100)]) -> Setting:
-    """Set the level at which a car stops charging.
+    """Set the level at which a car stops charging; raising it lets a session that reached the old one go on.
 
     Args:
         vehicle_id: the car, from list_vehicles.
@@ -162,5 +163,7 @@ def set_charge_limit(session: Session, vehicle_id: VehicleId, percent: Annotated
     row = ready_vehicle(session, vehicle_id)
     if percent > row.highest_limit:
         raise ToolError(Fault.LIMIT_TOO_HIGH, f"The battery of {row.name} allows at most {row.highest_limit}%.")
-    session.table(Vehicle).put(replace(settled(session, row), limit=percent))
+    if percent != row.limit and row.charging and charge_now(session, row) >= min(row.limit, percent):
+        row = settled(session, row)
+    session.table(Vehicle).put(replace(row, limit=percent))
     return Setting(row.id, "charge_limit", f"{percent}%")

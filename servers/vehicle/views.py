@@ -19,7 +19,7 @@ from servers.vehicle.model import (
     Vehicle,
     VehicleId,
 )
-from servers.vehicle.rules import charge_now, distance_km, free_connectors, range_km, updating
+from servers.vehicle.rules import charge_now, distance_km, free_connectors, range_km, still_charging, updating
 
 LOW_TIRE = 21
 """Below 2.1 bar a tyre counts as low."""
@@ -161,7 +161,7 @@ def vehicle_item(session: Session, row: Vehicle) -> VehicleItem:
     update = row.latest if row.latest and row.updating_since is None else None
     if busy:
         state = "updating"
-    elif row.charging:
+    elif still_charging(session, row):
         state = "charging"
     elif row.speed:
         state = f"driving {row.speed} km/h"

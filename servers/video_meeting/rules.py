@@ -130,7 +130,7 @@ def runs(session: Session, recording: Recording) -> bool:
 
 
 def expires_at(recording: Recording) -> datetime:
-    """When a recording is deleted by itself; held ones stay, but the date is shown all the same."""
+    """When a recording is deleted by itself, unless it is held."""
     return recording.started_at + KEEP
 
 

@@ -93,7 +93,7 @@ def _meeting(make: SeedBuilder, dice: Dice, hosts: list[Host], title: str, n: in
         locked=n % 9 == 4 and n < LIVE,
         recording_allowed=n % 6 != 2,
         cancelled=n in (28, 31, 36, 41, 47, 58),
-        passcode="" if n % 7 == 6 else f"{dice.integer(0, 999_999):06d}",
+        passcode=f"{dice.integer(0, 999_999):06d}",
     )
 
 

@@ -61,10 +61,10 @@ _ORDER: dict[MeetingState, int] = {"live": 0, "scheduled": 1, "over": 2, "cancel
 
 
 def knows(session: Session) -> Iterator[Known]:
-    """The user has the passcodes of most invitations, and a favourite one for new meetings."""
-    yield Known("passcode", f"{284_000 + session.world.seed % 1000:06d}")
-    for number, meeting in enumerate(session.table(Meeting).all()):
-        if meeting.passcode and number % 6:
+    """The user has the passcode of each invitation that has one, and a favourite one for new meetings."""
+    yield Known("new_passcode", f"{284_000 + session.world.seed % 1000:06d}")
+    for meeting in session.table(Meeting).all():
+        if meeting.passcode:
             yield Known("passcode", meeting.passcode, meeting.id)
 
 
@@ -86,7 +86,8 @@ def participant_summary(session: Session, meeting: Meeting, row: Participant) ->
 def recording_summary(session: Session, row: Recording) -> RecordingSummary:
     """A recording as a list shows it."""
     title, minutes = meeting_of(session, row.meeting_id).title, length(session, row)
-    return RecordingSummary(row.id, title, row.started_at, minutes, runs(session, row), expires_at(row).date())
+    kept_until = None if row.held else expires_at(row).date()
+    return RecordingSummary(row.id, title, row.started_at, minutes, runs(session, row), kept_until)
 
 
 @server.tool(read_only=True)
@@ -130,7 +131,7 @@ def schedule_video_meeting(
     title: Annotated[str, Field(min_length=2, max_length=80)],
     starts_at: DateTime,
     minutes: Annotated[int, Field(ge=10, le=600)],
-    passcode: Passcode | None = None,
+    new_passcode: Passcode | None = None,
     capacity: Annotated[int, Field(ge=2, le=500)] = 20,
     waiting_room: bool = True,
 ) -> Scheduled:
@@ -140,7 +141,7 @@ def schedule_video_meeting(
         title: what it is about.
         starts_at: when it begins, ISO 8601, in UTC unless it has an offset.
         minutes: how long it lasts.
-        passcode: six digits that guests must give; none if left out.
+        new_passcode: six digits that guests must give; none if left out.
         capacity: most people at once.
         waiting_room: whether guests wait to be admitted.
 
@@ -162,10 +163,10 @@ def schedule_video_meeting(
         locked=False,
         recording_allowed=True,
         cancelled=False,
-        passcode=passcode or "",
+        passcode=new_passcode or "",
     )
     session.table(Meeting).add(row)
-    return Scheduled(row.id, title, starts_at, minutes, capacity, bool(passcode))
+    return Scheduled(row.id, title, starts_at, minutes, capacity, bool(new_passcode))
 
 
 @server.tool()
@@ -252,7 +253,9 @@ def admit_meeting_participant(session: Session, participant_id: ParticipantId) -
         participant_id: who is let in, from list_meeting_participants.
 
     Raises:
-        meeting_over: the meeting has ended.
+        meeting_not_open: it has not begun.
+        meeting_over: it has ended.
+        meeting_cancelled: it will not take place.
         not_host: the user is no host of the meeting.
         not_waiting: the person is not in the waiting room.
         meeting_locked: the meeting is locked.
@@ -282,7 +285,9 @@ def set_participant_mute(
         action: mute or unmute.
 
     Raises:
-        meeting_over: the meeting has ended.
+        meeting_not_open: it has not begun.
+        meeting_over: it has ended.
+        meeting_cancelled: it will not take place.
         not_host: only hosts mute others.
         not_in_call: the person is not in the meeting now.
         cannot_unmute_others: people unmute themselves.

@@ -64,14 +64,14 @@ class LockState:
 
 @dataclass(frozen=True, slots=True)
 class RecordingSummary:
-    """A recording and until when it is kept."""
+    """A recording and until when it is kept, which is left out when it must be kept for legal reasons."""
 
     id: RecordingId
     meeting: str
     recorded_at: datetime
     minutes: int
     running: bool
-    kept_until: date
+    kept_until: date | None
 
 
 @dataclass(frozen=True, slots=True)

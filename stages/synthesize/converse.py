@@ -62,7 +62,7 @@ class Dialogue:
         self._spent = Spent()
         self._session = Session(catalog.world(job.world))
         self._date = f"{self._session.now:%A, %Y-%m-%d}"
-        self._episode = Episode(catalog, self._session, draft.tools, (), max_rounds=MAX_ROUNDS * len(draft.turns))
+        self._episode = Episode(catalog, self._session, draft.tools, (), max_rounds=MAX_ROUNDS + 1)
 
     async def play(self) -> Conversation:
         """Run every turn of the draft.

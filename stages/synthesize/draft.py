@@ -237,12 +237,13 @@ def asked_tools(server: ToolServer, chain: Chain) -> list[str]:
 def withheld(tool: Tool, sentence: Sentence, level: str, dice: Dice, elsewhere: Collection[str]) -> dict[str, str]:
     """Required values that the request mentions and leaves unsaid: all of them when minimal, else one.
 
-    What another sentence says (`elsewhere`) cannot be withheld.
+    What another sentence says (`elsewhere`) cannot be withheld, nor can one of a few words that the phrasing
+    is built around (an enum).
     """
     wanted = placeholders(sentence.ask)
     options = {}
     for parameter in tool.parameters:
-        if parameter.required and parameter.name in wanted:
+        if parameter.required and parameter.name in wanted and "enum" not in parameter.schema:
             fields = [f"{parameter.name}.{field}" for field in shown_fields(sentence.ask, parameter.name)]
             values = [sentence.values[key] for key in fields or [parameter.name]]
             if not any(value in elsewhere for value in values):

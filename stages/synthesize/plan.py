@@ -149,7 +149,15 @@ class Planner:
                     return False
                 if thing is not self._known.outputs.get(thing.entity) and not self._is_unique(thing, fields):
                     return False
+                if not all(self._can_be_named(parent) for parent in thing.parents):
+                    return False
         return True
+
+    def _can_be_named(self, thing: Thing) -> bool:
+        """Whether a person has a word for a thing that is no opaque id."""
+        tools = self._server.tools.values()
+        natural = any(p.natural and p.entity == thing.entity for tool in tools for p in tool.parameters)
+        return natural or thing.label != thing.id
 
     def _is_unique(self, thing: Thing, fields: Sequence[str]) -> bool:
         def key(other: Thing) -> tuple[str, ...]:
@@ -225,6 +233,8 @@ class Planner:
             for shown in shown_fields(binding.ask, name):
                 values[f"{name}.{shown}"] = " and ".join(str(thing.shown[shown]) for thing in things)
             values[name] = spoken(argument)
+            if "enum" in _parameter(tool, name).schema:
+                values[name] = values[name].replace("_", " ")
             carried = {thing.id for thing in self._known.outputs.values()}
             fresh = [thing for thing in things if thing.id not in carried]
             parents += [parent.label for thing in fresh for parent in thing.parents]

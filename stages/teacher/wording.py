@@ -46,7 +46,8 @@ def _sentence(sentence: Mapping[str, Any]) -> str:
     for key, value in sentence["values"].items():
         text = text.replace("{" + key + "}", str(value))
     parents = [] if withheld else sentence["parents"]
-    return _placed(text if text[-1] in ".?!" else f"{text}.", parents)
+    whole = text[-1] in ".?!'" or str(sentence["ask"]).endswith("}")
+    return _placed(text if whole else f"{text}.", parents)
 
 
 def _left_vague(text: str, parameter: str) -> str:

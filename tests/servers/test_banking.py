@@ -26,8 +26,8 @@ def pay(play: Play, source: str = "Everyday Checking", **changes: object) -> dic
     return {"source_account_id": row.id, "payee_id": target.id, "amount": 20, "pin": row.pin, **changes}
 
 
-def card(play: Play, status: str, expired: bool = False) -> Card:
-    return next(c for c in play.rows(Card) if c.status == status and (c.expires < play.session.now.date()) == expired)
+def card(play: Play, status: str) -> Card:
+    return next(c for c in play.rows(Card) if c.status == status and c.expires >= play.session.now.date())
 
 
 def account_frozen(play: Play) -> None:
@@ -77,6 +77,8 @@ def payee_exists(play: Play) -> None:
 def payee_cooling_off(play: Play) -> None:
     new = play.ok("add_payee", name="Kite School", iban_number=iban("US", 4_444_333_322_221_111))
     play.fails("payee_cooling_off", "send_payment", **pay(play, payee_id=new["id"]))
+    play.fails("payee_cooling_off", "schedule_payment", **pay(play, payee_id=new["id"], payment_date="2026-03-03"))
+    play.ok("schedule_payment", **pay(play, payee_id=new["id"], payment_date="2026-03-04"))
     play.wait(hours=25)
     play.ok("send_payment", **pay(play, payee_id=new["id"]))
 
@@ -100,6 +102,7 @@ def already_sent(play: Play) -> None:
 
 def card_not_active(play: Play) -> None:
     play.fails("card_not_active", "freeze_card", card_id=card(play, "frozen").id)
+    play.fails("card_not_active", "set_card_limit", card_id=card(play, "frozen").id, daily_limit=100)
 
 
 def card_not_frozen(play: Play) -> None:
@@ -110,9 +113,9 @@ def card_expired(play: Play) -> None:
     old = account(play, "Old Student Account")
     for row in play.rows(Card):
         if row.account_id == old.id:
-            if row.status == "active":
-                play.ok("freeze_card", card_id=row.id)
+            play.fails("card_expired", "freeze_card", card_id=row.id)
             play.fails("card_expired", "unfreeze_card", card_id=row.id, pin=old.pin)
+            play.fails("card_expired", "set_card_limit", card_id=row.id, daily_limit=100)
 
 
 def limit_out_of_range(play: Play) -> None:
@@ -164,3 +167,62 @@ def test_spelling_of_an_amount_does_not_matter() -> None:
     assert len({play.session.state_hash for play in plays}) == 1
     play = Play("banking")
     play.fails("invalid_arguments", "send_payment", **pay(play, amount="25"))
+
+
+def leave(play: Play) -> ScheduledPayment:
+    """A scheduled payment whose day has come."""
+    row: ScheduledPayment = min(play.rows(ScheduledPayment), key=lambda row: (row.on, row.id))
+    play.wait(days=(row.on - play.session.now.date()).days)
+    return row
+
+
+def test_a_scheduled_payment_is_booked_on_its_day() -> None:
+    play = Play("banking")
+    row = min(play.rows(ScheduledPayment), key=lambda row: (row.on, row.id))
+    month = {"account_id": row.account_id, "month": f"{row.on:%Y-%m}"}
+    coming = play.ok("list_scheduled_payments", account_id=row.account_id)["items"]
+    assert (coming[0]["id"], coming[0]["payee"]) == (row.id, row.payee)
+    before = play.ok("get_statement", **month)
+    leave(play)
+    newest = play.ok("list_transactions", account_id=row.account_id, query=row.payee)["items"][0]
+    assert (newest["counterparty"], newest["amount"], newest["on"]) == (row.payee, f"-{row.amount}", str(row.on))
+    after = play.ok("get_statement", **month)
+    assert after["transactions"] == before["transactions"] + 1
+    details = play.ok("get_account", account_id=row.account_id)
+    limit = next(a.daily_limit for a in play.rows(Account) if a.id == row.account_id)
+    assert details["left_today"] == str(limit - row.amount)
+
+
+def test_a_scheduled_payment_that_left_can_be_disputed_and_its_payee_removed() -> None:
+    play = Play("banking")
+    row = leave(play)
+    for other in play.rows(ScheduledPayment):
+        if other.payee_id == row.payee_id and other.on > row.on:
+            play.ok("cancel_scheduled_payment", scheduled_payment_id=other.id)
+    play.ok("remove_payee", payee_id=row.payee_id)
+    sight = {"account_id": row.account_id, "query": row.payee}
+    booked = play.ok("list_transactions", **sight)["items"][0]
+    assert "disputed" not in booked
+    balance = play.ok("get_account", account_id=row.account_id)["balance"]
+    play.ok("dispute_transaction", transaction_id=booked["id"], reason="I never agreed to it")
+    assert play.ok("list_transactions", **sight)["items"][0] == {**booked, "disputed": True}
+    assert play.ok("get_account", account_id=row.account_id)["balance"] == balance
+
+
+def test_a_dispute_says_what_is_contested() -> None:
+    play = Play("banking")
+    row = outgoing(play)
+    result = play.ok("dispute_transaction", transaction_id=row.id, reason="never ordered")
+    assert result == {
+        "transaction_id": row.id,
+        "counterparty": row.counterparty,
+        "amount": str(row.amount),
+        "disputed": True,
+    }
+
+
+def test_expired_cards_are_shown_as_expired() -> None:
+    play = Play("banking")
+    today = play.session.now.date()
+    shown = {item["id"] for item in play.ok("list_cards", status="expired")["items"]}
+    assert shown == {row.id for row in play.rows(Card) if row.expires < today} != set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -76,6 +77,9 @@ def earlier_month_open(play: Play) -> None:
 def month_out_of_range(play: Play) -> None:
     play.fails("month_out_of_range", "get_spending_report", month="2026-04")
     play.fails("month_out_of_range", "add_expense", **spend(play, spent_on="2025-09-30"))
+    new = play.ok("create_budget_category", name="Garden", monthly_limit=40)["id"]
+    seeds = {"category_id": new, "amount": 5, "description": "seeds", "spent_on": "2026-02-28"}
+    assert "2026-03" in play.fails("month_out_of_range", "add_expense", **seeds)
 
 
 def future_expense(play: Play) -> None:
@@ -187,9 +191,46 @@ def test_a_monthly_expense_on_the_last_day() -> None:
     assert nth_day(leap, 1) == date(2025, 2, 28)
 
 
-def test_the_report_agrees_with_the_categories() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_the_report_agrees_with_the_categories(seed: int) -> None:
+    play = Play("budget", seed)
+    for month in ("2025-10", "2025-11", "2025-12", "2026-01", "2026-02", "2026-03"):
+        report = play.ok("get_spending_report", month=month)
+        over = play.ok("list_budget_categories", state="over_limit", month=month)["total"]
+        assert report["closed"] == (month < "2026-02") and report["over_limit"] == over
+        assert [total.split()[1] for total in report["totals"]] == ["EUR", "GBP", "JPY", "USD"]
+
+
+def test_a_new_limit_leaves_earlier_months_as_they_were() -> None:
     play = Play("budget")
-    report = play.ok("get_spending_report", month="2026-02")
-    over = play.ok("list_budget_categories", state="over_limit", month="2026-02")["total"]
-    assert report["closed"] is False and report["over_limit"] == over
-    assert [total.split()[1] for total in report["totals"]] == ["EUR", "GBP", "JPY", "USD"]
+    february, march = left(play, "Groceries", "2026-02"), cents(left(play, "Groceries"))
+    limit = play.ok("list_budget_categories", query="Groceries")["items"][0]["limit"]
+    play.ok("set_budget_limit", category_id=category(play, "Groceries").id, monthly_limit=cents(limit) / 100 + 300)
+    assert left(play, "Groceries", "2026-02") == february
+    play.ok("close_budget_month", month="2026-02")
+    assert cents(left(play, "Groceries")) == march + 30_000 + max(cents(february), 0)
+    play.wait(days=31)
+    shown = play.ok("list_budget_categories", query="Groceries", month="2026-04")["items"][0]
+    assert cents(shown["limit"]) == cents(limit) + 30_000
+
+
+def test_a_category_counts_from_the_month_in_which_it_was_created() -> None:
+    play = Play("budget")
+    new = play.ok("create_budget_category", name="Garden", monthly_limit=40, rollover=True)
+    assert new["left"] == "40.00 USD"
+    assert play.ok("list_budget_categories", query="Garden", month="2026-02")["items"] == []
+    play.ok("close_budget_month", month="2026-02")
+    assert left(play, "Garden") == "40.00 USD"
+    play.wait(days=31)
+    play.ok("close_budget_month", month="2026-03")
+    assert left(play, "Garden", "2026-04") == "80.00 USD"
+
+
+def test_an_overspent_strict_category_takes_a_correction_downwards() -> None:
+    play = Play("budget")
+    row = play.ok("add_expense", **spend(play, "Groceries", amount=5000))
+    groceries = category(play, "Groceries")
+    play.session.table(Category).put(replace(groceries, strict=True))
+    play.session.commit("", {})
+    play.fails("limit_exceeded", "change_expense", expense_id=row["expense_id"], amount=5001)
+    assert play.ok("change_expense", expense_id=row["expense_id"], amount=4900)["left"].startswith("-")

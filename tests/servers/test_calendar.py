@@ -95,8 +95,14 @@ def calendar(play: Play, name: str) -> str:
     return str(next(c.id for c in play.rows(Calendar) if c.name == name))
 
 
-def create(play: Play, on: str = "2026-03-14", at: str = "06:10", **changes: object) -> str:
-    arguments = {"calendar_id": calendar(play, "Personal"), "title": "Flat viewing", "on": on, "at": at, **changes}
+def create(play: Play, day: str = "2026-03-14", start_time: str = "06:10", **changes: object) -> str:
+    arguments = {
+        "calendar_id": calendar(play, "Personal"),
+        "title": "Flat viewing",
+        "day": day,
+        "start_time": start_time,
+        **changes,
+    }
     return str(play.ok("create_calendar_event", **arguments)["id"])
 
 
@@ -123,7 +129,7 @@ def free_person(play: Play) -> str:
 
 def read_only_calendar(play: Play) -> None:
     target = calendar(play, "Product Launches")
-    arguments = {"calendar_id": target, "title": "Mine", "on": "2026-03-14", "at": "06:00"}
+    arguments = {"calendar_id": target, "title": "Mine", "day": "2026-03-14", "start_time": "06:00"}
     assert "Work" in play.fails("read_only_calendar", "create_calendar_event", **arguments)
 
 
@@ -140,15 +146,15 @@ def not_organizer(play: Play) -> None:
 
 def time_conflict(play: Play) -> None:
     create(play)
-    again = {"calendar_id": calendar(play, "Work"), "title": "Other", "on": "2026-03-14", "at": "06:40"}
+    again = {"calendar_id": calendar(play, "Work"), "title": "Other", "day": "2026-03-14", "start_time": "06:40"}
     assert "Flat viewing" in play.fails("time_conflict", "create_calendar_event", **again)
     play.ok("create_calendar_event", **again, allow_conflict=True)
-    play.ok("create_calendar_event", **{**again, "at": "05:10", "title": "Third"})
+    play.ok("create_calendar_event", **{**again, "start_time": "05:10", "title": "Third"})
 
 
 def in_the_past(play: Play) -> None:
     event = create(play)
-    play.fails("in_the_past", "move_calendar_event", event_id=event, on="2026-02-27", at="10:00")
+    play.fails("in_the_past", "move_calendar_event", event_id=event, day="2026-02-27", start_time="10:00")
     play.fails("in_the_past", "set_out_of_office", starts_on="2026-02-20", ends_on="2026-03-20")
 
 
@@ -160,7 +166,7 @@ def skipped_time(play: Play) -> None:
         for at in (time(1, 30), time(2, 30))
         if is_skipped(day, at, zone)
     )
-    arguments = {"on": str(gap[0]), "at": f"{gap[1]:%H:%M}"}
+    arguments = {"day": str(gap[0]), "start_time": f"{gap[1]:%H:%M}"}
     play.fails("skipped_time", "move_calendar_event", event_id=create(play), **arguments)
 
 
@@ -171,15 +177,15 @@ def event_cancelled(play: Play) -> None:
 
 
 def event_over(play: Play) -> None:
-    event = create(play, on="2026-03-03", at="04:10")
+    event = create(play, day="2026-03-03", start_time="04:10")
     play.wait(days=2)
     play.fails("event_over", "cancel_calendar_event", event_id=event)
-    play.fails("event_over", "invite_to_event", event_id=event, email=free_person(play))
+    play.fails("event_over", "invite_to_event", event_id=event, attendee=free_person(play))
 
 
 def series(play: Play, **rule: object) -> str:
-    event = create(play, on="2026-03-09", at="05:10", minutes=20)
-    play.ok("set_event_recurrence", **{"event_id": event, "repeat": "weekly", "allow_conflict": True, **rule})
+    event = create(play, day="2026-03-09", start_time="05:10", minutes=20)
+    play.ok("set_event_recurrence", **{"event_id": event, "frequency": "weekly", "allow_conflict": True, **rule})
     return event
 
 
@@ -189,26 +195,28 @@ def no_such_occurrence(play: Play) -> None:
 
 
 def occurrence_exists(play: Play) -> None:
-    arguments = {"occurrence": "2026-03-09", "on": "2026-03-16", "at": "21:45"}
+    arguments = {"occurrence": "2026-03-09", "day": "2026-03-16", "start_time": "21:45"}
     play.fails("occurrence_exists", "move_calendar_event", event_id=series(play), **arguments)
 
 
 def rule_misses_start(play: Play) -> None:
     event = create(play)
-    arguments = {"event_id": event, "repeat": "weekly", "weekdays": ["TU"]}
+    arguments = {"event_id": event, "frequency": "weekly", "weekdays": ["TU"]}
     assert "SA" in play.fails("rule_misses_start", "set_event_recurrence", **arguments)
+    arguments = {"event_id": event, "frequency": "weekly", "until": "2026-03-10"}
+    assert "until" in play.fails("rule_misses_start", "set_event_recurrence", **arguments)
 
 
 def rule_ends_twice(play: Play) -> None:
-    arguments = {"event_id": create(play), "repeat": "daily", "count": 3, "until": "2026-05-01"}
+    arguments = {"event_id": create(play), "frequency": "daily", "count": 3, "until": "2026-05-01"}
     play.fails("rule_ends_twice", "set_event_recurrence", **arguments)
 
 
 def already_invited(play: Play) -> None:
     event, guest = create(play), free_person(play)
-    play.ok("invite_to_event", event_id=event, email=guest)
-    play.fails("already_invited", "invite_to_event", event_id=event, email=guest)
-    play.fails("already_invited", "invite_to_event", event_id=event, email=user(play).id)
+    play.ok("invite_to_event", event_id=event, attendee=guest)
+    play.fails("already_invited", "invite_to_event", event_id=event, attendee=guest)
+    play.fails("already_invited", "invite_to_event", event_id=event, attendee=user(play).id)
 
 
 def not_invited(play: Play) -> None:
@@ -234,22 +242,27 @@ def room_too_small(play: Play) -> None:
     gone = {a.email for a in play.rows(Absence)}
     guests = [p.id for p in play.rows(Person) if not p.me and p.id not in gone][:3]
     for guest in guests[:2]:
-        play.ok("invite_to_event", event_id=event, email=guest)
-    play.fails("room_too_small", "invite_to_event", event_id=event, email=guests[2])
+        play.ok("invite_to_event", event_id=event, attendee=guest)
+    play.fails("room_too_small", "invite_to_event", event_id=event, attendee=guests[2])
 
 
 def room_closed(play: Play) -> None:
     play.fails("room_closed", "book_meeting_room", event_id=create(play), room_id=room(play, "Dogwood"))
 
 
+def self_included(play: Play) -> None:
+    people = [free_person(play), user(play).id]
+    play.fails("self_included", "find_common_slot", people=people, minutes=30, day="2026-03-04")
+
+
 def schedule_not_shared(play: Play) -> None:
     secretive = next(p.id for p in play.rows(Person) if not p.shares_schedule)
-    play.fails("schedule_not_shared", "get_free_busy", email=secretive, on="2026-03-04")
-    play.fails("schedule_not_shared", "find_common_slot", people=[secretive], minutes=30, on="2026-03-04")
+    play.fails("schedule_not_shared", "get_free_busy", attendee=secretive, day="2026-03-04")
+    play.fails("schedule_not_shared", "find_common_slot", people=[secretive], minutes=30, day="2026-03-04")
 
 
 def no_common_slot(play: Play) -> None:
-    arguments = {"people": [free_person(play)], "minutes": 30, "on": "2026-03-07", "days": 2}
+    arguments = {"people": [free_person(play)], "minutes": 30, "day": "2026-03-07", "days": 2}
     play.fails("no_common_slot", "find_common_slot", **arguments)
 
 
@@ -262,7 +275,7 @@ def too_many_reminders(play: Play) -> None:
 
 
 def reminder_too_late(play: Play) -> None:
-    event = create(play, on="2026-03-03", at="04:10")
+    event = create(play, day="2026-03-03", start_time="04:10")
     play.fails("reminder_too_late", "set_event_reminder", event_id=event, minutes_before=20_000)
 
 
@@ -284,15 +297,15 @@ def test_fault(fault: str) -> None:
     FAULTS[fault](Play("calendar"))
 
 
-def agenda(play: Play, on: str) -> dict[str, str]:
-    return {row["id"]: row["at"] for row in play.ok("get_day_agenda", on=on, limit=50)["items"]}
+def agenda(play: Play, day: str) -> dict[str, str]:
+    return {row["id"]: row["at"] for row in play.ok("get_day_agenda", day=day, limit=50)["items"]}
 
 
 def test_one_occurrence_moves_or_goes_and_the_others_stay() -> None:
     play = Play("calendar")
     event = series(play, count=4)
     play.ok("cancel_calendar_event", event_id=event, occurrence="2026-03-16")
-    play.ok("move_calendar_event", event_id=event, occurrence="2026-03-23", on="2026-03-25", at="23:15")
+    play.ok("move_calendar_event", event_id=event, occurrence="2026-03-23", day="2026-03-25", start_time="23:15")
     seen = {
         day: agenda(play, f"2026-{day}").get(event) for day in ("03-09", "03-16", "03-23", "03-25", "03-30", "04-06")
     }
@@ -305,7 +318,7 @@ def test_a_moved_series_goes_on_from_the_new_day() -> None:
     play = Play("calendar")
     event = series(play, count=3)
     play.wait(days=8)
-    play.ok("move_calendar_event", event_id=event, on="2026-03-18", at="23:30", allow_conflict=True)
+    play.ok("move_calendar_event", event_id=event, day="2026-03-18", start_time="23:30", allow_conflict=True)
     assert play.ok("get_calendar_event", event_id=event)["repeats"] == "FREQ=WEEKLY;COUNT=2"
     assert [agenda(play, f"2026-03-{day}").get(event) for day in (16, 18, 25)] == [None, "23:30", "23:30"]
 
@@ -313,18 +326,18 @@ def test_a_moved_series_goes_on_from_the_new_day() -> None:
 def test_an_invited_person_who_is_away_declines_at_once() -> None:
     play = Play("calendar")
     day = play.session.now.date() + timedelta(days=5)
-    event = create(play, on=str(day), at="12:00", allow_conflict=True)
-    answer = play.ok("invite_to_event", event_id=event, email=away_person(play).id)
+    event = create(play, day=str(day), start_time="12:00", allow_conflict=True)
+    answer = play.ok("invite_to_event", event_id=event, attendee=away_person(play).id)
     assert answer["response"] == "declined"
 
 
 def test_a_common_slot_can_be_booked_and_is_taken_then() -> None:
     play = Play("calendar")
     guest = free_person(play)
-    find = {"people": [guest], "minutes": 60, "on": "2026-03-03", "days": 14}
+    find = {"people": [guest], "minutes": 60, "day": "2026-03-03", "days": 14}
     slot = play.ok("find_common_slot", **find)["items"][0]
-    event = create(play, on=slot["on"], at=slot["at"])
-    play.ok("invite_to_event", event_id=event, email=guest)
+    event = create(play, day=slot["on"], start_time=slot["at"])
+    play.ok("invite_to_event", event_id=event, attendee=guest)
     assert slot not in play.ok("find_common_slot", **find)["items"]
 
 
@@ -344,7 +357,43 @@ def test_accepting_what_overlaps_needs_the_override() -> None:
     open_ones = play.ok("list_calendar_events", unanswered=True, limit=50)["items"]
     assert open_ones
     item = next(row for row in open_ones if row["on"] >= "2026-03-04")
-    create(play, on=item["on"], at=item["at"], allow_conflict=True)
+    create(play, day=item["on"], start_time=item["at"], allow_conflict=True)
     play.fails("time_conflict", "respond_to_invitation", event_id=item["id"], response="accepted")
     play.ok("respond_to_invitation", event_id=item["id"], response="declined")
     play.ok("respond_to_invitation", event_id=item["id"], response="accepted", allow_conflict=True)
+
+
+def test_calendars_that_take_events_come_first_and_busy_times_only_when_searched() -> None:
+    play = Play("calendar")
+    first = play.ok("list_calendars")
+    assert first["items"][:4] == [row for row in first["items"] if row["access"] in ("owner", "editor")]
+    assert {"Work", "Personal", "Family"} <= {row["name"] for row in first["items"]}
+    rest = play.ok("list_calendars", limit=50, offset=first["next_offset"])["items"]
+    assert len(first["items"]) + len(rest) == first["total"]
+    assert "free_busy" not in {row["access"] for row in rest}
+    hidden = next(c for c in play.rows(Calendar) if c.access == "free_busy")
+    assert hidden.id in {row["id"] for row in play.ok("list_calendars", query=hidden.name)["items"]}
+
+
+def test_declined_meetings_are_found_only_by_their_title() -> None:
+    play = Play("calendar")
+    row = next(r for r in play.ok("list_calendar_events", unanswered=True, limit=50)["items"] if "repeats" not in r)
+    assert row["id"] in agenda(play, row["on"])
+    play.ok("respond_to_invitation", event_id=row["id"], response="declined")
+    assert row["id"] not in agenda(play, row["on"])
+
+    def listed(**arguments: object) -> set[str]:
+        return {str(item["id"]) for item in play.ok("list_calendar_events", limit=50, **arguments)["items"]}
+
+    assert row["id"] not in listed()
+    assert row["id"] in listed(query=row["title"])
+    assert play.ok("get_calendar_event", event_id=row["id"])["my_response"] == "declined"
+
+
+def test_the_user_is_no_colleague() -> None:
+    play = Play("calendar")
+    assert play.ok("list_colleagues", query=user(play).id)["items"] == []
+    assert "organizer" not in play.ok("get_calendar_event", event_id=create(play))
+    shown = play.ok("get_calendar_event", event_id=foreign(play).id)
+    assert shown["organizer"] == foreign(play).organizer and "my_response" in shown
+    assert user(play).id not in {guest["email"] for guest in shown.get("invitees", [])}

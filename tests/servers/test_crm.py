@@ -65,7 +65,10 @@ def lead_step_not_allowed(play: Play) -> None:
 
 
 def lead_not_qualified(play: Play) -> None:
-    play.fails("lead_not_qualified", "convert_lead", lead_id=lead(play, "contacted").id, deal_name="Pilot")
+    for status, way in (("new", "contacted and then "), ("contacted", ""), ("disqualified", "contacted and then ")):
+        arguments = {"lead_id": lead(play, status).id, "deal_name": "Pilot"}
+        message = play.fails("lead_not_qualified", "convert_lead", **arguments)
+        assert f"set_lead_status to {way}qualified" in message
 
 
 def qualification_expired(play: Play) -> None:

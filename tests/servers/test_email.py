@@ -41,7 +41,7 @@ def mail(play: Play, folder: str = "inbox", person: bool = True) -> Email:
 
 
 def new_draft(play: Play, **changes: object) -> str:
-    arguments = {"to": [friend(play)], "subject": "Hello", "body": "Are you there?", **changes}
+    arguments = {"recipients": [friend(play)], "subject": "Hello", "body": "Are you there?", **changes}
     return str(play.ok("draft_email", **arguments)["id"])
 
 
@@ -56,6 +56,14 @@ def attach(play: Play, draft: str, name: str = "", size: int = 0) -> dict[str, s
         f for f in play.rows(Attachment) if f.holder_id in holders and f.name.endswith(name) and f.size_kb >= size
     )
     return {"draft_id": draft, "attachment_id": file.id}
+
+
+def files_of(play: Play, email: Email) -> list[Attachment]:
+    return [f for f in play.rows(Attachment) if f.holder_id == email.id]
+
+
+def forwardable(play: Play) -> list[Email]:
+    return [m for m in play.rows(Email) if m.folder in ("inbox", "archive", "sent") and m.touched]
 
 
 def email_purged(play: Play) -> None:
@@ -75,7 +83,7 @@ def in_trash(play: Play) -> None:
 
 
 def in_spam(play: Play) -> None:
-    play.fails("in_spam", "draft_forward", email_id=mail(play, "spam", person=False).id, to=[friend(play)])
+    play.fails("in_spam", "draft_forward", email_id=mail(play, "spam", person=False).id, recipients=[friend(play)])
 
 
 def sent_is_final(play: Play) -> None:
@@ -102,7 +110,7 @@ def undo_window_over(play: Play) -> None:
 
 
 def invalid_address(play: Play) -> None:
-    play.fails("invalid_address", "draft_email", to=["not an address"], subject="x", body="y")
+    play.fails("invalid_address", "draft_email", recipients=["not an address"], subject="x", body="y")
 
 
 def no_reply_address(play: Play) -> None:
@@ -111,7 +119,7 @@ def no_reply_address(play: Play) -> None:
 
 
 def recipient_blocked(play: Play) -> None:
-    play.fails("recipient_blocked", "draft_email", to=[blocked(play)], subject="x", body="y")
+    play.fails("recipient_blocked", "draft_email", recipients=[blocked(play)], subject="x", body="y")
     draft = new_draft(play)
     play.ok("change_sender_block", email=friend(play), action="block")
     target = play.session.table(Draft).get(draft)
@@ -148,6 +156,9 @@ def already_attached(play: Play) -> None:
 
 def attachment_refused(play: Play) -> None:
     play.fails("attachment_refused", "attach_to_draft", **attach(play, new_draft(play), ".exe"))
+    holder = next(m for m in forwardable(play) if any(f.name.endswith(".exe") for f in files_of(play, m)))
+    draft = play.ok("draft_forward", email_id=holder.id, recipients=[friend(play)])["id"]
+    assert ".exe" in play.fails("attachment_refused", "send_draft", draft_id=draft)
 
 
 def large_files(play: Play) -> list[str]:
@@ -313,3 +324,24 @@ def test_unblocking_leaves_in_spam_what_came_meanwhile() -> None:
     play.wait(minutes=(coming.sent_at - EPOCH).total_seconds() / 60)
     play.ok("change_sender_block", email=coming.sender, action="unblock")
     assert folder_of(play, coming) == "spam"
+
+
+def test_a_plain_list_leaves_out_what_is_not_read_every_day() -> None:
+    play = Play("email")
+    aside = {"scheduled", "spam", "trash"}
+    rows = play.ok("list_emails", limit=50)["items"]
+    assert rows and not aside & {row["folder"] for row in rows}
+    for folder in aside:
+        hidden = play.ok("list_emails", folder=folder)["items"][0]
+        searched = {"query": hidden["subject"], "limit": 50}
+        assert hidden["id"] in {row["id"] for row in play.ok("list_emails", **searched)["items"]}
+        thread = play.ok("get_email", email_id=hidden["id"])["thread_id"]
+        assert hidden["id"] in {row["id"] for row in play.ok("list_emails", thread_id=thread)["items"]}
+
+
+def test_undo_takes_off_the_signature_that_was_sent() -> None:
+    play = Play("email")
+    sent = send(play)
+    play.ok("set_email_signature", text="Somebody else's words")
+    draft = play.ok("undo_send_email", email_id=sent)["id"]
+    assert next(row.body for row in play.rows(Draft) if row.id == draft) == "Are you there?"

@@ -22,6 +22,12 @@ from tests.servers.strategies import broken_arguments, valid_arguments
 
 SERVERS = server_names()
 TOOLS = [(name, tool) for name in SERVERS for tool in load_catalog((name,)).servers[name].tools]
+IDEMPOTENT = [
+    (name, tool.name)
+    for name in SERVERS
+    for tool in load_catalog((name,)).servers[name].tools.values()
+    if tool.idempotent and not tool.read_only
+]
 SEEDS = (0, 1)
 MANY = settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
@@ -54,6 +60,20 @@ def test_succeeds_from_live_state(name: str, tool: str) -> None:
         state = live(name, seed)
         binding = state.working_binding(state.server.tools[tool], Dice(seed, tool), tries=60)
         assert binding is not None, f"no sampled arguments make {tool} succeed with seed {seed}"
+
+
+@pytest.mark.parametrize(("name", "tool"), IDEMPOTENT)
+def test_an_idempotent_call_changes_nothing_more(name: str, tool: str) -> None:
+    for seed in SEEDS:
+        state = live(name, seed)
+        binding = state.working_binding(state.server.tools[tool], Dice(seed, f"again/{tool}"), tries=60)
+        assert binding is not None, f"no sampled arguments make {tool} succeed with seed {seed}"
+        session = state.session.fork()
+        assert state.server.call(session, tool, binding.arguments).ok
+        before = session.state_hash
+        again = state.server.call(session, tool, binding.arguments)
+        assert again.ok, (binding.arguments, again.text)
+        assert session.state_hash == before, binding.arguments
 
 
 @each_tool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,8 @@ def not_owner(play: Play) -> None:
     play.fails("not_owner", "change_permissions", path="/etc/hosts.conf", mode="777")
     play.fails("not_owner", "change_owner", path="/etc/hosts.conf", owner=me(play).id)
     play.fails("not_owner", "delete_path", path="/tmp/session.log")
+    over = {"source_path": "~/notes/todo.txt", "destination_path": "/tmp/session.log", "overwrite": True}
+    play.fails("not_owner", "copy_path", **over)
     other = next(row for row in play.rows(TrashItem) if row.deleted_by != me(play).id)
     play.fails("not_owner", "restore_trashed_path", trash_item_id=other.id)
 
@@ -132,6 +135,9 @@ def read_only_volume(play: Play) -> None:
 
 
 def volume_full(play: Play) -> None:
+    item = play.ok("trash_path", path="~/pictures/family")["id"]
+    play.fails("volume_full", "restore_trashed_path", trash_item_id=item, destination_path="/mnt/usb")
+    play.ok("restore_trashed_path", trash_item_id=item)
     log_in(play, me(play).id)
     play.ok("copy_path", source_path="~/music", destination_path="/tmp", recursive=True)
     root = account(play, "root")
@@ -155,6 +161,9 @@ def file_locked(play: Play) -> None:
     until = play.ok("get_path_info", path=path)["locked_until"]
     assert until[:10] in play.fails("file_locked", "append_to_file", path=path, text="late")
     play.fails("file_locked", "delete_path", path="~/documents", recursive=True)
+    play.fails("file_locked", "write_file", path=path, content="x", overwrite=True)
+    over = {"source_path": "~/notes/todo.txt", "destination_path": path, "overwrite": True}
+    play.fails("file_locked", "copy_path", **over)
     play.wait(minutes=21)
     play.ok("append_to_file", path=path, text="late")
     assert "locked_until" not in play.ok("get_path_info", path=path)
@@ -290,6 +299,47 @@ def test_archive_round_trip() -> None:
     play.ok("append_to_file", path="/tmp/notes/todo.txt", text="more")
     changed = play.ok("compare_directories", path="~/notes", other_path="/tmp/notes")
     assert changed["different"] == ["todo.txt"]
+
+
+def test_an_archive_in_an_archive_stays_whole() -> None:
+    play = Play("filesystem")
+    packed = play.ok("create_archive", archive_path="~/inner.zip", paths=["~/notes"])
+    play.ok("create_archive", archive_path="~/outer.zip", paths=["~/inner.zip"])
+    play.ok("delete_path", path="~/inner.zip")
+    play.ok("extract_archive", archive_path="~/outer.zip", destination_path="~/empty-folder")
+    assert play.ok("list_archive", archive_path="~/empty-folder/inner.zip")["total"] == packed["entries"]
+    play.ok("extract_archive", archive_path="~/empty-folder/inner.zip", destination_path="~/empty-folder")
+    assert play.ok("compare_directories", path="~/notes", other_path="~/empty-folder/notes")["identical"]
+
+
+def test_who_is_over_the_quota_may_still_write_less() -> None:
+    play = Play("filesystem")
+    play.session.table(User).put(replace(me(play), quota=1))
+    play.session.commit("arrange", {})
+    play.ok("write_file", path="~/notes/ideas.txt", content="x", overwrite=True)
+    play.ok("touch_file", path="~/notes/empty.txt")
+    play.fails("quota_exceeded", "append_to_file", path="~/notes/ideas.txt", text="more")
+
+
+def test_nobody_may_write_to_a_read_only_volume() -> None:
+    play = Play("filesystem")
+    access = play.ok("check_path_access", path="/mnt/cold/2024/orders.csv", user_name="root")
+    assert (access["read"], access["write"]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_system_users", {}),
+        ("show_directory_tree", {"depth": 4}),
+        ("find_duplicate_files", {"path": "~"}),
+    ],
+)
+def test_pages_follow_one_another(tool: str, arguments: dict[str, str | int]) -> None:
+    play = Play("filesystem")
+    whole = play.ok(tool, limit=2, **arguments)["items"]
+    first = play.ok(tool, limit=1, **arguments)
+    assert play.ok(tool, limit=1, offset=first["next_offset"], **arguments)["items"] == whole[1:]
 
 
 def test_unpacking_never_follows_a_link_out() -> None:

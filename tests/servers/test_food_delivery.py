@@ -17,7 +17,7 @@ from servers.food_delivery.model import (
     FoodOrderLine,
     Restaurant,
 )
-from servers.food_delivery.rules import cart_restaurant, delivered_at, next_opening, order_status
+from servers.food_delivery.rules import cart_restaurant, delivered_at, order_status
 from servers.food_delivery.seed import is_open
 from tests.servers.play import Play
 
@@ -108,10 +108,10 @@ def cart_empty(play: Play) -> None:
 def restaurant_closed(play: Play) -> None:
     of = restaurant(play, open=False)
     target = fill(play, of)
-    assert "opens" in play.fails("restaurant_closed", "place_food_order", delivery_address_id=target)
-    later = next_opening(of, play.session.now + timedelta(hours=1)) + timedelta(hours=1)
-    order = play.ok("place_food_order", delivery_address_id=target, deliver_at=later.isoformat())
-    assert order["status"] == "scheduled" and order["arrives_at"] == f"{later:%Y-%m-%dT%H:%M:%SZ}"
+    message = play.fails("restaurant_closed", "place_food_order", delivery_address_id=target)
+    later = message.split("deliver_at from ")[1].removesuffix(" UTC on.")
+    order = play.ok("place_food_order", delivery_address_id=target, deliver_at=later)
+    assert order["status"] == "scheduled" and order["arrives_at"] == later.replace(" ", "T") + ":00Z"
 
 
 def restaurant_paused(play: Play) -> None:
@@ -299,3 +299,19 @@ def test_a_night_kitchen_is_open_after_midnight() -> None:
         day = midnight + timedelta(days=offset)
         assert is_open(of, day + timedelta(hours=1)) == ((day.weekday() - 1) % 7 != of.closed_on)
         assert not is_open(of, day + timedelta(hours=12))
+
+
+def test_an_order_is_found_by_its_title() -> None:
+    play = Play("food_delivery")
+    page = play.ok("list_food_orders", limit=3)
+    assert page["next_offset"] == 3
+    for item in page["items"] + play.ok("list_food_orders", limit=3, offset=3)["items"]:
+        assert item["id"] in [found["id"] for found in play.ok("list_food_orders", query=item["title"])["items"]]
+
+
+def test_a_dish_taken_out_of_the_cart_is_gone() -> None:
+    play = Play("food_delivery")
+    row = play.rows(CartDish)[0]
+    play.ok("change_cart_dish", cart_dish_id=row.id, quantity=0)
+    play.fails("not_found", "change_cart_dish", cart_dish_id=row.id, quantity=0)
+    assert not play.server.tools["change_cart_dish"].idempotent

@@ -92,6 +92,10 @@ def load_limit_reached(play: Play) -> None:
     arrange(play, replace(me(play), issue_limit=0))
     key = next(row for row in play.rows(Issue) if row.status == "backlog" and row.project_key == "WEB").id
     play.fails("load_limit_reached", "assign_issue", issue_key=key, assignee=me(play).id)
+    closed = next(row for row in play.rows(Issue) if row.assignee and row.status == "done" and row.project_key == "WEB")
+    arrange(play, replace(closed, release_id=None))
+    arrange(play, replace(some(play, Member, id=closed.assignee), issue_limit=0))
+    play.fails("load_limit_reached", "transition_issue", issue_key=closed.id, status="todo")
 
 
 def already_assigned(play: Play) -> None:
@@ -199,6 +203,12 @@ def already_in_sprint(play: Play) -> None:
     play.fails("already_in_sprint", "move_issue_to_sprint", issue_key=row.id, sprint_id=row.sprint_id)
 
 
+def not_in_sprint(play: Play) -> None:
+    row = next(row for row in play.rows(Issue) if row.sprint_id and row.status != "done")
+    play.ok("move_issue_to_sprint", issue_key=row.id)
+    play.fails("not_in_sprint", "move_issue_to_sprint", issue_key=row.id)
+
+
 def sprint_closed(play: Play) -> None:
     sprint = some(play, Sprint, project_key="WEB", state="closed")
     play.fails("sprint_closed", "move_issue_to_sprint", issue_key=issue(play, status="todo").id, sprint_id=sprint.id)
@@ -299,12 +309,26 @@ def test_seed_obeys_the_rules(seed: int) -> None:
         assert sum(row.assignee == name and row.status != "done" for row in issues.values()) <= member.issue_limit
 
 
+def test_a_search_names_known_projects_and_members() -> None:
+    play = Play("issue_tracker")
+    play.fails("not_found", "search_issues", project_key="NOPE")
+    play.fails("not_found", "search_issues", assignee="nobody")
+
+
+@pytest.mark.parametrize("tool", ["list_sprints", "list_releases"])
+def test_pages_follow_one_another(tool: str) -> None:
+    play = Play("issue_tracker")
+    whole = play.ok(tool, limit=2)["items"]
+    first = play.ok(tool, limit=1)
+    assert play.ok(tool, limit=1, offset=first["next_offset"])["items"] == whole[1:]
+
+
 def test_closing_a_sprint_loses_no_issue() -> None:
     play = Play("issue_tracker")
     sprint = some(play, Sprint, project_key="WEB", state="active")
     report = play.ok("get_sprint_report", sprint_id=sprint.id)
     closed = play.ok("close_sprint", sprint_id=sprint.id)
-    assert closed["moved_to_backlog"] == report["open_issues"]
+    assert closed["left_without_sprint"] == report["open_issues"]
     assert closed["points_done"] == report["points_done"]
     after = play.ok("get_sprint_report", sprint_id=sprint.id)
     assert (after["open_issues"], after["days_left"]) == (0, 0)

@@ -22,7 +22,7 @@ from servers.maps.model import (
 )
 from servers.maps.roads import active_incidents, find_route, road_graph
 from servers.maps.rules import PARKING_RADIUS, is_open, local_now
-from servers.shared.places import STREETS
+from servers.shared.places import CITIES, STREETS
 from tests.servers.play import Play
 
 
@@ -63,6 +63,9 @@ def number_out_of_range(play: Play) -> None:
 
 def outside_coverage(play: Play) -> None:
     play.fails("outside_coverage", "reverse_geocode", latitude=-89.5, longitude=0)
+    covered = {row.id for row in play.rows(MapCity)}
+    other = next(city.name for city in CITIES if city.name not in covered)
+    play.fails("outside_coverage", "geocode_address", query=f"12 Mill Lane, {other}")
 
 
 def route(one: Place, other: Place, mode: str = "driving") -> dict[str, object]:
@@ -188,6 +191,8 @@ def trip_in_progress(play: Play) -> None:
     third = next(row for row in in_city(play) if row.id not in (one.id, other.id))
     trip = play.ok("share_eta", recipient="Anna", **route(one, other))
     play.fails("trip_in_progress", "share_eta", recipient="Anna", **route(one, third))
+    message = play.fails("trip_in_progress", "share_eta", recipient="Marco", **route(third, other))
+    assert f"{trip['arrival']} local time" in message
     play.wait(minutes=trip["minutes"])
     play.ok("share_eta", recipient="Anna", **route(other, third))
 
@@ -274,3 +279,20 @@ def test_each_city_is_one_network() -> None:
     for city in play.rows(MapCity):
         nodes = {row.id for row in play.rows(Junction) if row.city == city.id}
         assert set(road_graph(play.session, city.id, "driving").nodes) == nodes
+
+
+def test_no_departure_ends_where_it_leaves() -> None:
+    play = Play("maps")
+    for stop in play.rows(TransitStop):
+        outcome = play.catalog.call(play.session, "list_transit_departures", {"stop_id": stop.id, "limit": 50})
+        if outcome.ok:
+            items = play.ok("list_transit_departures", stop_id=stop.id, limit=50)["items"]
+            assert stop.name not in [item["towards"] for item in items]
+
+
+def test_what_is_nearby_comes_in_pages() -> None:
+    play = Play("maps")
+    arguments = {"place_id": in_city(play)[0].id, "radius_m": 5000}
+    everything = play.ok("find_nearby_places", **arguments, limit=50)["items"]
+    pages = [play.ok("find_nearby_places", **arguments, limit=2, offset=offset)["items"] for offset in (0, 2)]
+    assert pages[0] + pages[1] == everything[:4]

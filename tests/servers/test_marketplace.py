@@ -198,6 +198,8 @@ def too_many_unanswered(play: Play) -> None:
     for _ in range(2):
         play.ok("message_listing_seller", **arguments)
     play.fails("too_many_unanswered", "message_listing_seller", **arguments)
+    play.wait(hours=6)
+    play.ok("message_listing_seller", **arguments)
 
 
 def watch_list_full(play: Play) -> None:
@@ -281,6 +283,40 @@ def test_nothing_is_sold_twice() -> None:
         winners = [o.id for o in play.rows(Offer) if o.listing_id == row.id]
         winners = [key for key in winners if offer_state(play.session, _offer(play, key))[0] == "accepted"]
         assert winners == ([sold.offer_id] if sold and sold.offer_id else [])
+
+
+def test_an_offer_agreed_on_after_the_end_makes_no_deal() -> None:
+    play = Play("marketplace")
+    own = {row.id: row for row in play.rows(Listing) if row.seller == me(play.session)}
+    received = next(
+        row
+        for row in play.rows(Offer)
+        if row.listing_id in own and row.amount < row.limit and offer_state(play.session, row)[0] == "pending"
+    )
+    target = own[received.listing_id]
+    for other in play.rows(Offer):
+        if other.listing_id == target.id and offer_state(play.session, other)[0] == "pending":
+            answer = {"decision": "decline"}
+            if other.id == received.id:
+                answer = {"decision": "counter", "counter_amount": received.limit.minor // 100}
+            play.ok("answer_listing_offer", offer_id=other.id, **answer)
+    assert "wait" in play.fails("offer_unanswered", "edit_marketplace_listing", listing_id=target.id, price=5)
+    play.ok("end_marketplace_listing", listing_id=target.id)
+    play.wait(hours=7)
+    assert offer_state(play.session, _offer(play, received.id))[0] == "expired"
+    assert play.ok("list_marketplace_deals", query=target.title)["total"] == 0
+
+
+def test_a_buy_now_price_is_shown_until_somebody_bids() -> None:
+    play = Play("marketplace")
+    quick = [row for row in play.rows(Listing) if row.buy_now is not None]
+    assert all(row.reserve is None or row.reserve < row.buy_now for row in quick)
+    auction = next(row for row in quick if row.seller != me(play.session))
+    search = {"query": auction.title, "limit": 1}
+    assert play.ok("search_marketplace_listings", **search)["items"][0]["buy_now"] == str(auction.buy_now)
+    play.ok("place_auction_bid", listing_id=auction.id, max_amount=auction.price.minor / 100)
+    assert "buy_now" not in play.ok("search_marketplace_listings", **search)["items"][0]
+    play.fails("buy_now_not_available", "buy_listing_now", listing_id=auction.id)
 
 
 def _offer(play: Play, key: str) -> Offer:

@@ -105,8 +105,9 @@ def storage_full(play: Play) -> None:
 
 def duplicate_reservation(play: Play) -> None:
     arguments = {**here(stock(play)), "customer_name": "Agnes Holm"}
-    play.ok("reserve_click_and_collect", **arguments)
-    play.fails("duplicate_reservation", "reserve_click_and_collect", **arguments)
+    until = play.ok("reserve_click_and_collect", **arguments)["expires_at"]
+    message = play.fails("duplicate_reservation", "reserve_click_and_collect", **arguments)
+    assert until[:16].replace("T", " ") in message
 
 
 def reservation_expired(play: Play) -> None:
@@ -259,3 +260,14 @@ def test_a_late_order_takes_a_day_longer() -> None:
     play.ok("order_store_replenishment", **here(other), cases=1)
     late = play.rows(Inbound)[-1]
     assert ((early.arrives_at - early.sent_at).days, (late.arrives_at - late.sent_at).days) == (3, 4)
+
+
+@pytest.mark.parametrize(("name", "hours", "runs"), [("Tokyo Station", 7, False), ("New York Harbour", 16, True)])
+def test_a_promotion_ends_by_the_clock_of_its_shop(name: str, hours: int, runs: bool) -> None:
+    play = Play("retail_chain")
+    row = stock(play, name)
+    cheaper = float(str(row.price.share(8, 10)).split()[0])
+    play.ok("change_store_price", **here(row), new_price=cheaper, until="2026-03-02")
+    assert promoted(play.session, play.session.table(Stock).require(row.id, ""))
+    play.wait(hours=hours)
+    assert promoted(play.session, play.session.table(Stock).require(row.id, "")) == runs

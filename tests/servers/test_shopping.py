@@ -293,3 +293,28 @@ def test_orders_move_on_by_the_clock() -> None:
         seen.append(play.ok("get_shop_order", order_id=receipt["order_id"])["status"])
         play.wait(days=1)
     assert list(dict.fromkeys(seen)) == ["processing", "shipped", "delivered"]
+
+
+def test_points_that_a_cancelled_order_earned_go_back_even_when_spent() -> None:
+    play = Play("shopping")
+    before = play.rows(Wallet)[0].points
+    receipt = play.ok("checkout_shopping_cart", **checkout(play))
+    spent = (before + receipt["points_earned"]) // 100 * 100
+    play.ok("redeem_loyalty_points", points=spent)
+    cancelled = play.ok("cancel_shop_order", order_id=receipt["order_id"])
+    assert cancelled["points_left"] == play.rows(Wallet)[0].points == before - spent
+    assert "at most 0" in play.fails("not_enough_points", "redeem_loyalty_points", points=100)
+
+
+def test_a_coupon_is_used_up_only_by_goods_that_it_covers() -> None:
+    play = Play("shopping")
+    outdoor = {row.id for row in play.rows(Product) if row.category == "outdoor"}
+    wanted = [row for row in play.rows(Variant) if row.product_id in outdoor and row.price.currency == "USD"]
+    play.ok("add_to_shopping_cart", variant_id=max(wanted, key=lambda row: row.stock).id)
+    play.ok("apply_shop_coupon", coupon_code="CAMPING8")
+    for row in play.rows(CartLine):
+        if named(play, Variant, "id", row.variant_id).product_id in outdoor:
+            play.ok("set_shopping_cart_quantity", cart_line_id=row.id, quantity=0)
+    assert "coupon" not in play.ok("view_shopping_cart")
+    play.ok("checkout_shopping_cart", **checkout(play))
+    assert not named(play, Coupon, "id", "CAMPING8").used

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from servers.kernel.session import EPOCH
-from servers.social_media.model import Fault, Follow, Like, Poll, Post, Profile, UserBlock, Vote
+from servers.social_media.model import Comment, Fault, Follow, Like, Poll, Post, Profile, UserBlock, Vote
 from tests.servers.play import Play
 
 
@@ -94,7 +94,12 @@ def post_not_visible(play: Play) -> None:
         for p in play.rows(Post)
         if p.visibility == "private" and p.author not in out and p.posted_at < EPOCH and not p.removed
     )
-    play.fails("post_not_visible", "get_social_post", post_id=hidden.id)
+    assert "follow" not in play.fails("post_not_visible", "get_social_post", post_id=hidden.id)
+
+
+def profile_private(play: Play) -> None:
+    message = play.fails("profile_private", "list_social_posts", author=stranger(play, private=True))
+    assert "set_social_follow" in message
 
 
 def post_removed(play: Play) -> None:
@@ -239,7 +244,8 @@ def poll_closed(play: Play) -> None:
 def already_voted(play: Play) -> None:
     row = poll(play)
     result = play.ok("vote_in_social_poll", poll_id=row.id, option=row.options[0].upper())
-    assert sum(result["votes"]) == sum(v.poll_id == row.id for v in play.rows(Vote))
+    assert sum(result["votes"].values()) == sum(v.poll_id == row.id for v in play.rows(Vote))
+    assert list(result["votes"]) == list(row.options)
     play.fails("already_voted", "vote_in_social_poll", poll_id=row.id, option=row.options[1])
 
 
@@ -277,9 +283,9 @@ def test_a_block_hides_posts_and_ends_following_on_both_sides() -> None:
 def test_an_accepted_request_opens_a_private_profile() -> None:
     play = Play("social_media")
     name = stranger(play, private=True)
-    assert listed(play, author=name) == []
+    play.fails("profile_private", "list_social_posts", author=name)
     play.ok("set_social_follow", username=name)
-    assert listed(play, author=name) == []
+    play.fails("profile_private", "list_social_posts", author=name)
     play.wait(hours=31)
     assert listed(play, author=name)
 
@@ -314,3 +320,26 @@ def test_hashtags_trend_and_find_their_posts() -> None:
     trends = play.ok("list_trending_hashtags", query="zucchini")["items"]
     assert trends == [{"hashtag": "zucchini", "posts": 1}]
     assert [item["text"] for item in listed(play, hashtag="#zucchini")] == ["Up early #Zucchini"]
+
+
+def test_comments_of_blocked_users_are_neither_shown_nor_counted() -> None:
+    play = Play("social_media")
+    authors = {str(item["id"]): item["author"] for item in listed(play)}
+    row = next(c for c in play.rows(Comment) if authors.get(c.post_id, c.author) != c.author)
+
+    def writers() -> list[str]:
+        return [str(c["author"]) for c in play.ok("get_social_post", post_id=row.post_id).get("comments", [])]
+
+    assert row.author in writers()
+    play.ok("set_social_block", username=row.author)
+    assert row.author not in writers()
+    shown = len(writers())
+    assert play.ok("comment_on_social_post", post_id=row.post_id, text="Hello")["comments"] == shown + 1
+
+
+def test_the_words_of_a_shared_post_stay_when_the_note_changes() -> None:
+    play = Play("social_media")
+    original = foreign(play)
+    shared = play.ok("repost_social_post", post_id=original.id, note="Look")["id"]
+    edited = play.ok("edit_social_post", post_id=shared, text="Read this")["text"]
+    assert edited == f"Read this | @{original.author}: {original.text}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from servers.kernel.session import EPOCH
 from servers.kernel.store import Record
 from servers.team_chat.model import Channel, Fault, Membership, Message, Person, Reaction
 from servers.team_chat.seed import CHANNEL_LIMIT
@@ -78,7 +79,12 @@ def channel_private(play: Play) -> None:
     key = channel(play, "board").id
     play.fails("channel_private", "list_chat_messages", channel_id=key)
     play.fails("channel_private", "add_channel_member", channel_id=key, person=me(play).id)
-    play.fails("channel_private", "react_to_chat_message", message_id=message(play, "board").id, emoji="eyes")
+    play.fails("channel_private", "post_chat_message", channel_id=key, text="Hello")
+    about = {"message_id": message(play, "board").id}
+    play.fails("channel_private", "reply_in_chat_thread", **about, text="Hello")
+    play.fails("channel_private", "edit_chat_message", **about, text="Hello")
+    play.fails("channel_private", "react_to_chat_message", **about, emoji="eyes")
+    play.fails("channel_private", "pin_chat_message", **about, action="pin")
     assert "board" not in {row["name"] for row in play.ok("list_chat_channels", limit=50)["items"]}
 
 
@@ -101,7 +107,9 @@ def posting_restricted(play: Play) -> None:
 
 
 def slow_mode(play: Play) -> None:
-    play.fails("slow_mode", "post_chat_message", **post(play, "help-desk"))
+    newest = message(play, "help-desk", own=True)
+    arrange(play, replace(newest, sent_at=EPOCH - timedelta(seconds=30)))
+    assert "09:10 UTC" in play.fails("slow_mode", "post_chat_message", **post(play, "help-desk"))
     play.wait(minutes=10)
     play.ok("post_chat_message", **post(play, "help-desk"))
     play.fails("slow_mode", "post_chat_message", **post(play, "help-desk", "And another"))
@@ -110,6 +118,8 @@ def slow_mode(play: Play) -> None:
 def duplicate_message(play: Play) -> None:
     play.ok("post_chat_message", **post(play, "lunch"))
     play.fails("duplicate_message", "post_chat_message", **post(play, "lunch"))
+    other = play.ok("post_chat_message", **post(play, "lunch", "Hello you"))["message_id"]
+    play.fails("duplicate_message", "edit_chat_message", message_id=other, text="Hello all")
     play.wait(hours=1)
     play.ok("post_chat_message", **post(play, "lunch"))
 
@@ -117,6 +127,8 @@ def duplicate_message(play: Play) -> None:
 def unknown_mention(play: Play) -> None:
     person = outsider(play, "lunch").id
     play.fails("unknown_mention", "post_chat_message", **post(play, "lunch", f"What do you say, @{person}?"))
+    own = message(play, "lunch", own=True).id
+    play.fails("unknown_mention", "edit_chat_message", message_id=own, text=f"And you, @{person}?")
     play.ok("add_channel_member", channel_id=channel(play, "lunch").id, person=person)
     play.ok("post_chat_message", **post(play, "lunch", f"What do you say, @{person}?"))
     assert play.ok("list_chat_messages", query=f"@{person}")["total"] == 1
@@ -124,6 +136,8 @@ def unknown_mention(play: Play) -> None:
 
 def mass_mention_not_allowed(play: Play) -> None:
     play.fails("mass_mention_not_allowed", "post_chat_message", **post(play, "random", "@channel cake!"))
+    own = message(play, "random", own=True).id
+    play.fails("mass_mention_not_allowed", "edit_chat_message", message_id=own, text="@channel cake!")
     play.ok("post_chat_message", **post(play, "lunch", "@here cake!"))
 
 
@@ -189,6 +203,10 @@ def person_deactivated(play: Play) -> None:
     gone = some(play, Person, role="deactivated").id
     play.fails("person_deactivated", "send_direct_message", person=gone, text="Hello")
     play.fails("person_deactivated", "add_channel_member", channel_id=channel(play, "lunch").id, person=gone)
+    person = outsider(play, "lunch")
+    sent = play.ok("send_direct_message", person=person.id, text="Hello")["message_id"]
+    arrange(play, replace(person, role="deactivated"))
+    play.fails("person_deactivated", "reply_in_chat_thread", message_id=sent, text="Still there?")
 
 
 def guest_restricted(play: Play) -> None:
@@ -214,7 +232,12 @@ def do_not_disturb(play: Play) -> None:
     play.fails("do_not_disturb", "send_direct_message", person=person.id, text="Hello")
     play.wait(hours=2)
     assert play.ok("list_chat_people", query=person.name)["items"][0]["presence"] == "available"
-    play.ok("send_direct_message", person=person.id, text="Hello")
+    sent = play.ok("send_direct_message", person=person.id, text="Hello")["message_id"]
+    until = play.session.now + timedelta(hours=2)
+    arrange(play, replace(person, presence="do_not_disturb", presence_until=until))
+    play.fails("do_not_disturb", "reply_in_chat_thread", message_id=sent, text="Still there?")
+    play.wait(hours=2)
+    play.ok("reply_in_chat_thread", message_id=sent, text="Still there?")
 
 
 def until_required(play: Play) -> None:

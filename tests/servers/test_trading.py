@@ -110,6 +110,8 @@ def lot_size(play: Play) -> None:
 
 def price_out_of_band(play: Play) -> None:
     play.fails("price_out_of_band", "place_limit_order", **order(play, stock(play)), limit_price=10)
+    stepped = next(r for r in play.rows(Stock) if r.tick > 1 and trading_status(play.session, r) == "open")
+    play.fails("price_out_of_band", "place_limit_order", **order(play, stepped), limit_price=0.03)
 
 
 def no_liquidity(play: Play) -> None:
@@ -244,7 +246,8 @@ def test_a_limit_order_fills_in_part_and_rests_until_cancelled() -> None:
                  and o.price == best.price and o.filled)  # fmt: skip
     assert (result["status"], result["filled"]) == ("partly_filled", filled)
     power = buying_power(play.session, pid, row.last.currency)
-    play.ok("cancel_stock_order", stock_order_id=result["id"])
+    cancelled = play.ok("cancel_stock_order", stock_order_id=result["id"])
+    assert (cancelled["status"], cancelled["filled"]) == ("partly_filled_rest_cancelled", filled)
     released = buying_power(play.session, pid, row.last.currency) - power
     assert released == best.price * (quantity - filled)
 
@@ -254,6 +257,35 @@ def test_an_ioc_order_never_rests() -> None:
     row = stock(play)
     result = play.ok("place_limit_order", **order(play, row), limit_price=price(row, -20), time_in_force="ioc")
     assert (result["status"], result["filled"]) == ("cancelled", 0)
+
+
+def test_what_the_book_cannot_fill_is_cancelled_and_shown_as_that() -> None:
+    play = Play("trading")
+    row = stock(play)
+    rich(play, row.last.currency)
+    offered = sum(o.quantity for o in resting_orders(play.session, row.id, "sell"))
+    result = play.ok("place_market_order", **order(play, row, quantity=offered + row.lot))
+    assert (result["status"], result["filled"]) == ("partly_filled_rest_cancelled", offered)
+    listed = play.ok("list_stock_orders", status="partly_filled_rest_cancelled")["items"]
+    assert result["id"] in {item["id"] for item in listed}
+
+
+LISTS: dict[str, tuple[str, ...]] = {
+    "search_stocks": (),
+    "list_positions": ("portfolio_id",),
+    "list_stock_trades": ("portfolio_id",),
+    "list_stock_orders": (),
+    "list_corporate_events": (),
+}
+
+
+@pytest.mark.parametrize("tool", LISTS)
+def test_the_next_page_can_be_asked_for(tool: str) -> None:
+    play = Play("trading")
+    arguments = {name: portfolio(play).id for name in LISTS[tool]}
+    whole = play.ok(tool, **arguments, limit=50)["items"]
+    assert play.ok(tool, **arguments, limit=2)["next_offset"] == 2
+    assert play.ok(tool, **arguments, limit=2, offset=2)["items"] == whole[2:4] != []
 
 
 def test_a_day_order_lapses_at_the_close_and_frees_its_cash() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -115,7 +116,10 @@ def fare_sold_out(play: Play) -> None:
 
 
 def advance_purchase_required(play: Play) -> None:
-    play.fails("advance_purchase_required", "hold_flight", **hold(play, departure(play, 3), fare="light"))
+    row = departure(play, 3)
+    message = play.fails("advance_purchase_required", "hold_flight", **hold(play, row, fare="light"))
+    assert "standard, flex, business" in message
+    play.ok("hold_flight", **hold(play, row, fare="standard"))
 
 
 def traveller_already_booked(play: Play) -> None:
@@ -357,3 +361,107 @@ def test_quotes_in_other_currencies_agree() -> None:
     }
     assert abs(quotes["USD"] / quotes["EUR"] - 1.08) < 0.01
     assert abs(quotes["JPY"] / quotes["EUR"] - 162) < 1
+
+
+def test_a_flight_that_the_airline_cancelled_is_shown_so() -> None:
+    play = Play("travel_booking")
+    row = departure(play)
+    done = confirmed(play, row=row)
+    play.session.table(Departure).put(replace(row, state="cancelled"))
+    play.session.commit("", {})
+    details = play.ok("get_flight_booking", flight_booking_id=done)
+    assert details["status"] == "airline_cancelled" and not {"departs_at", "check_in_opens"} & details.keys()
+    shown = play.ok("list_flight_bookings", status="airline_cancelled", limit=50)["items"]
+    assert done in [item["id"] for item in shown]
+    play.fails("flight_cancelled", "choose_flight_seat", flight_booking_id=done, seat="5A")
+    assert play.ok("cancel_flight_booking", flight_booking_id=done)["reason"] == "airline_cancelled"
+
+
+def test_a_delay_is_shown() -> None:
+    play = Play("travel_booking")
+    row = departure(play, 1, "delayed")
+    details = play.ok("get_flight_booking", flight_booking_id=confirmed(play, row=row))
+    assert details["delay_minutes"] == row.delay_minutes
+
+
+def test_no_hold_outlives_the_sale() -> None:
+    play = Play("travel_booking")
+    row = departure(play, 2)
+    leaves = takeoff(flight(play, row.flight_number), row.on)
+    play.wait(seconds=(leaves - play.session.now).total_seconds() - 5 * 3600)
+    booked = play.ok("hold_flight", **hold(play, row))
+    assert booked["hold_until"] == f"{leaves - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
+    play.wait(hours=4.2)
+    number = traveller(play).passport_number
+    play.fails("hold_expired", "confirm_flight_booking", flight_booking_id=booked["id"], passport_number=number)
+    play.fails("flight_departed", "hold_flight", **hold(play, row))
+
+
+@pytest.mark.parametrize(("days", "cheapest"), [(3, "standard"), (9, "light")])
+def test_the_lowest_price_is_that_of_a_fare_on_sale(days: int, cheapest: str) -> None:
+    play = Play("travel_booking")
+    row = departure(play, days)
+    route, on = flight(play, row.flight_number), str(row.on)
+    fares = play.ok("list_flight_fares", flight_number=route.id, on=on)["items"]
+    first = next(fare for fare in fares if fare["seats_left"])
+    assert first["fare"] == cheapest
+    offers = play.ok("search_flights", origin=route.origin, destination=route.destination, on=on)["items"]
+    assert [offer["lowest_price"] for offer in offers if offer["flight_number"] == route.id] == [first["price"]]
+
+
+def test_what_a_voucher_paid_is_neither_charged_by_a_change_nor_refunded() -> None:
+    play = Play("travel_booking")
+    row = departure(play, 12)
+    done = held(play, "standard", row)
+    number = traveller(play).passport_number
+    paid = play.ok(
+        "confirm_flight_booking", flight_booking_id=done, passport_number=number, voucher_code="SPRING50"
+    )["paid"]  # fmt: skip
+    later = next(
+        d.on
+        for d in play.rows(Departure)
+        if d.flight_number == row.flight_number and d.on > row.on and d.state == "on_time" and len(d.taken) < 40
+    )
+    change = play.ok("change_flight_date", flight_booking_id=done, on=str(later))
+    assert change["fare_difference"].startswith("0.00")
+    assert play.ok("cancel_flight_booking", flight_booking_id=done)["refund"] == paid
+
+
+def test_cancelling_takes_the_miles_of_a_check_in_back() -> None:
+    play = Play("travel_booking")
+    row = departure(play, 2)
+    done = confirmed(play, row=row)
+    before = traveller(play).miles
+    leaves = takeoff(flight(play, row.flight_number), row.on)
+    play.wait(seconds=(leaves - play.session.now).total_seconds() - 80_000)
+    earned = play.ok("check_in_for_flight", flight_booking_id=done)["miles_earned"]
+    assert traveller(play).miles == before + earned
+    assert play.ok("cancel_flight_booking", flight_booking_id=done)["miles_taken_back"] == earned
+    assert traveller(play).miles == before
+
+
+def test_a_change_follows_the_rules_of_a_purchase() -> None:
+    play = Play("travel_booking")
+    tomorrow = play.session.now.date() + timedelta(days=1)
+    busy = {(row.flight_number, row.on) for row in play.rows(FlightBooking)}
+    open_days = [
+        d
+        for d in play.rows(Departure)
+        if d.state == "on_time" and len(d.taken) < 40 and (d.flight_number, d.on) not in busy
+    ]
+    near = next(d for d in open_days if d.on == tomorrow)
+    first, second = [
+        d for d in open_days if d.flight_number == near.flight_number and d.on > tomorrow + timedelta(days=7)
+    ][:2]
+    done = confirmed(play, "standard", first)
+    play.fails("advance_purchase_required", "change_flight_date", flight_booking_id=done, on=str(tomorrow))
+    confirmed(play, "standard", second)
+    play.fails("traveller_already_booked", "change_flight_date", flight_booking_id=done, on=str(second.on))
+
+
+def test_a_hotel_is_found_by_its_name_alone() -> None:
+    play = Play("travel_booking")
+    hotel = play.rows(Hotel)[-1]
+    assert [item["id"] for item in play.ok("search_hotels", query=hotel.name)["items"]] == [hotel.id]
+    page = play.ok("search_hotels")
+    assert page["next_offset"] == 5 and page["items"] != play.ok("search_hotels", offset=5)["items"]

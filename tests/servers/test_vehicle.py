@@ -31,6 +31,9 @@ def vehicle_updating(play: Play) -> None:
     fails(play, "vehicle_updating", "lock_vehicle", car, state="locked")
     play.wait(minutes=20)
     play.ok("lock_vehicle", vehicle_id=car.id, state="locked")
+    play.ok("set_brake_pedal", vehicle_id=cars(play)[8].id, pedal="pressed")
+    play.ok("install_vehicle_update", vehicle_id=cars(play)[8].id)
+    assert "from 09:46 UTC" in fails(play, "vehicle_updating", "lock_vehicle", cars(play)[8], state="locked")
 
 
 def brake_not_pressed(play: Play) -> None:
@@ -162,6 +165,8 @@ def limit_reached(play: Play) -> None:
     car = cars(play)[2]
     play.ok("set_charge_limit", vehicle_id=car.id, percent=51)
     play.wait(hours=6)
+    assert play.ok("list_vehicles", query=car.name)["items"][0]["state"] == "parked"
+    fails(play, "limit_reached", "switch_vehicle_charging", car, command="start")
     assert play.ok("switch_vehicle_charging", vehicle_id=car.id, command="stop")["charge_percent"] >= 51
     fails(play, "limit_reached", "switch_vehicle_charging", car, command="start")
 
@@ -236,6 +241,45 @@ def test_charging_takes_time_and_costs_what_the_station_asks() -> None:
     price = next(row.price for row in play.rows(Charger) if row.id == car.plug_id)
     assert entry.cost == price.share(round(entry.kwh * 10), 10) and str(entry.cost) == result["cost"]
     assert play.ok("list_vehicle_logbook", vehicle_id=car.id, kind="charge", limit=1)["items"][0]["kwh"] == entry.kwh
+
+
+def test_a_changed_limit_loses_neither_energy_nor_money() -> None:
+    play = Play("vehicle")
+    car = cars(play)[2]
+    for percent in (75, 70, 78, 65):
+        play.ok("set_charge_limit", vehicle_id=car.id, percent=percent)
+    play.wait(hours=6)
+    play.ok("set_charge_limit", vehicle_id=car.id, percent=75)
+    before = play.session.state_hash
+    play.ok("set_charge_limit", vehicle_id=car.id, percent=75)
+    assert play.session.state_hash == before
+    assert play.ok("get_vehicle_status", vehicle_id=car.id)["charge_percent"] < 75
+    play.wait(hours=6)
+    result = play.ok("switch_vehicle_charging", vehicle_id=car.id, command="stop")
+    assert result["charge_percent"] == 75
+    assert result["kwh"] == (75 - car.charge) * car.capacity_kwh // 10 / 10
+
+
+def test_what_is_on_fits_the_mode_the_doors_and_the_ignition() -> None:
+    play = Play("vehicle")
+    car = cars(play)[7]
+    play.ok("set_drive_mode", vehicle_id=car.id, mode="comfort")
+    play.ok("lock_vehicle", vehicle_id=car.id, state="unlocked")
+    play.ok("move_vehicle_part", vehicle_id=car.id, part="driver door", position="open")
+    play.ok("set_brake_pedal", vehicle_id=car.id, pedal="released")
+    fails(play, "part_open", "set_cruise_control", car, speed_kmh=60)
+    play.ok("move_vehicle_part", vehicle_id=car.id, part="driver door", position="closed")
+    play.ok("set_cruise_control", vehicle_id=car.id, speed_kmh=60)
+    fails(play, "mode_not_suitable", "set_drive_mode", car, mode="snow")
+    play.ok("set_brake_pedal", vehicle_id=car.id, pedal="pressed")
+    play.ok("set_drive_mode", vehicle_id=car.id, mode="sport")
+    play.ok("set_valet_mode", vehicle_id=car.id, valet="on", vehicle_pin=car.pin)
+    assert cars(play)[7].drive_mode == "comfort"
+    play.ok("set_headlights", vehicle_id=car.id, lights="high beam")
+    play.ok("set_cabin_climate", vehicle_id=car.id, celsius=21, seat_heating=2)
+    play.ok("shift_gear", vehicle_id=car.id, gear="P")
+    play.ok("switch_ignition", vehicle_id=car.id, power="off")
+    assert (cars(play)[7].headlights, cars(play)[7].seat_heating) == ("off", 0)
 
 
 def test_places_are_listed_nearest_first_and_a_booked_slot_disappears() -> None:

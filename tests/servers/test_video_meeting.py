@@ -69,6 +69,11 @@ def meeting_not_open(play: Play) -> None:
     rows = [row for row in play.rows(Meeting) if state_of(play.session, row) == "scheduled"]
     late = max(rows, key=lambda row: row.starts_at)
     play.fails("meeting_not_open", "join_video_meeting", meeting_id=late.id, passcode=late.passcode or "123456")
+    hosted = [row for row in rows if is_host(play.session, row)]
+    soon = min(hosted, key=lambda row: row.starts_at)
+    key = play.ok("join_video_meeting", meeting_id=soon.id)["participant_id"]
+    play.fails("meeting_not_open", "set_participant_mute", participant_id=key, action="unmute")
+    play.fails("meeting_not_open", "admit_meeting_participant", participant_id=key)
 
 
 def meeting_over(play: Play) -> None:
@@ -259,6 +264,21 @@ def test_no_result_shows_a_passcode() -> None:
     secrets = {row.passcode for row in play.rows(Meeting) if row.passcode}
     shown = str(play.ok("list_video_meetings", limit=50))
     assert not any(secret in shown for secret in secrets)
+
+
+def test_the_user_knows_each_passcode_and_for_which_meeting_it_is() -> None:
+    play = Play("video_meeting")
+    play.ok("schedule_video_meeting", **plan(new_passcode="284000"))
+    play.ok("schedule_video_meeting", **plan(starts_at="2026-12-06T18:00:00Z"))
+    facts = {fact.about: fact.value for fact in play.server.knows(play.session) if fact.param == "passcode"}
+    assert facts == {row.id: row.passcode for row in play.rows(Meeting) if row.passcode}
+
+
+def test_held_recordings_are_kept_without_an_end() -> None:
+    play = Play("video_meeting")
+    held = {row.id for row in own_recordings(play) if row.held}
+    items = play.ok("list_meeting_recordings", limit=50)["items"]
+    assert held and all(("kept_until" in item) != (item["id"] in held) for item in items)
 
 
 def test_the_user_has_the_best_plan() -> None:

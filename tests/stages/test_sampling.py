@@ -174,3 +174,25 @@ def test_producers_begin_with_those_that_need_no_identifier() -> None:
 
 def test_strings_finds_all_of_them() -> None:
     assert list(strings({"a": ["x", 1, {"b": "y"}], "c": None, "d": "z"})) == ["x", "y", "z"]
+
+
+def test_a_thing_is_sighted_where_the_call_is_about() -> None:
+    catalog = load_catalog(("vehicle",))
+    server = catalog.servers["vehicle"]
+    live = LiveState(catalog, server, Session(catalog.world(0)))
+    seen = 0
+    for attempt in range(20):
+        binding = live.bind(server.tools["start_navigation"], Dice(attempt, "near"))
+        assert binding is not None
+        bound = {thing.id for group in binding.things.values() for thing in group}
+        for thing in (thing for group in binding.things.values() for thing in group if thing.parents):
+            seen += 1
+            assert {parent.id for parent in thing.parents} <= bound
+    assert seen
+
+
+def test_a_long_list_is_read_to_its_end() -> None:
+    catalog = load_catalog(("issue_tracker",))
+    server = catalog.servers["issue_tracker"]
+    live = LiveState(catalog, server, Session(catalog.world(0)))
+    assert len(live.things("issue")) > 50

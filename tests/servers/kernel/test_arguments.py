@@ -98,6 +98,7 @@ def test_complaints_name_the_argument_and_the_cure() -> None:
     catalog, session = make(text)
     message = catalog.call(session, "text", {"valeu": "x"}).text
     assert "required argument 'value' is missing" in message and "did you mean 'value'" in message
+    assert "leave it out" in catalog.call(session, "text", {"value": "x", "other": None}).text
     huge = catalog.call(session, "text", {"value": "ok", "x" * 100_000: "y" * 100_000}).text
     assert len(huge) < 500
 
@@ -130,6 +131,12 @@ def test_schema_says_what_the_validator_does() -> None:
     assert schema["additionalProperties"] is False
     assert schema["required"] == ["value"]
     assert schema["properties"]["other"] == {"default": "none", "description": "another one.", "type": "string"}
+
+
+def test_ranges_are_published() -> None:
+    catalog, _ = make(count)
+    schema = catalog.entry("count").tool.input_schema["properties"]["n"]
+    assert schema == {"description": "the number.", "minimum": 0, "maximum": 200, "type": "integer"}
 
 
 def test_tools_must_be_documented_and_return_objects() -> None:

@@ -126,7 +126,9 @@ async def test_handles_separate_sessions_and_unknown_ones_are_refused(catalog: C
 
 async def test_cursors_are_checked(catalog: Catalog) -> None:
     async with Client(build_mcp_server(SessionPool(catalog))) as client:
-        for cursor in ("", "x", "MTox", "ZZZZZZ=="):
+        good = (await client.list_tools()).next_cursor
+        assert good is not None and (await client.list_tools(cursor=good)).tools
+        for cursor in ("", "x", "MTox", "ZZZZZZ==", f"{good[:4]}!{good[4:]}", good.rstrip("="), good + "A" * 5000):
             with pytest.raises(MCPError):
                 await client.list_tools(cursor=cursor)
 
@@ -151,6 +153,15 @@ async def test_unknown_tools_are_refused_by_exact_lookup(catalog: Catalog) -> No
                 with pytest.raises(UnknownToolError) as caught:
                     await router.call(handle, name, {})
                 assert len(str(caught.value)) < 200
+
+
+async def test_an_unknown_handle_is_no_mistake_of_the_model(catalog: Catalog) -> None:
+    pool = SessionPool(catalog)
+    async with http_server(pool) as url, McpRouter(url) as remote:
+        routers: tuple[Router, ...] = (LocalRouter(pool), remote)
+        for router in routers:
+            answer = await router.call("0" * 32, "list_accounts", {})
+            assert answer.infrastructure and not answer.ok
 
 
 async def test_a_foreign_origin_or_host_is_refused(catalog: Catalog) -> None:

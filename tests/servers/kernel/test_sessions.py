@@ -208,6 +208,42 @@ def test_journalled_sessions_survive_a_restart(tmp_path: Path) -> None:
     assert third.session(handle).state_hash == again.session(handle).state_hash
 
 
+def test_a_restored_snapshot_is_journalled_whole(tmp_path: Path) -> None:
+    sessions = pool(directory=tmp_path)
+    handle = sessions.open()
+    add(sessions, handle)
+    moment, state = sessions.snapshot(handle), sessions.session(handle).state_hash
+    add(sessions, handle, 1)
+    sessions.restore(handle, moment)
+    assert pool(directory=tmp_path).session(handle).state_hash == state
+    add(sessions, handle, 1)
+    assert pool(directory=tmp_path).session(handle).state_hash == sessions.session(handle).state_hash
+
+
+def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
+    path = tmp_path / f"{'1' * 32}.jsonl"
+    path.write_text("{broken\n")
+    with pytest.raises(HarnessError, match=str(path)):
+        pool(directory=tmp_path)
+
+
+def test_the_log_keeps_arguments_as_they_were() -> None:
+    play = Play("banking")
+    arguments = dict(PAYEES[0])
+    assert play.catalog.call(play.session, "add_payee", arguments).ok
+    arguments["name"] = "somebody else"
+    assert play.catalog.replay(play.session).state_hash == play.session.state_hash
+
+
+def test_worlds_are_not_kept_for_ever() -> None:
+    catalog = load_catalog(("banking",))
+    first = catalog.world(1000)
+    for seed in range(1001, 1040):
+        catalog.world(seed)
+    assert len(catalog._worlds) <= 16
+    assert catalog.world(1000) is not first and catalog.world(1000).rows.digest == first.rows.digest
+
+
 def test_a_journal_of_other_servers_is_refused(tmp_path: Path) -> None:
     (tmp_path / f"{'0' * 32}.jsonl").write_text('{"fingerprint": "other", "seed": 0}\n')
     with pytest.raises(HarnessError, match="other"):

@@ -148,7 +148,7 @@ def house() -> ToolServer:
 
 
 REQUESTS = {
-    name: ToolRequests(ask=[text] * 3)
+    name: ToolRequests(ask=[text] * 4)
     for name, text in {
         "list_doors": "Which doors?",
         "list_rooms": "Which rooms?",
