@@ -20,14 +20,13 @@ from stages.params import TeacherParams
 from stages.records import Message, ToolCall
 from stages.rollout import visible_spec
 from stages.synthesize.__main__ import Writer
-from stages.synthesize.draft import Drafter
 from stages.synthesize.mix import Job
 from stages.teacher import scripted
 from stages.teacher.client import Completion, Teacher, TeacherError, to_openai
 from stages.validate.provenance import check_provenance
 from stages.validate.replay import check_replay
 from stages.validate.structure import check_structure
-from tests.stages.synthesize.writing import SEED, catalog, chains, context, jobs, params, told
+from tests.stages.synthesize.writing import catalog, chains, context, jobs, params, told
 
 KEY = "sk-test-0123456789abcdef"
 CONVERSATIONS = 6
@@ -197,9 +196,9 @@ class Oracle:
 
     def __init__(self) -> None:
         chosen = params(conversations=CONVERSATIONS)
-        drafter = Drafter(catalog(), chosen, SEED)
+        writer = Writer(context(chosen), chains())
         self.jobs: list[Job] = jobs(chosen)
-        drafts = [drafter.draft(job) for job in self.jobs]
+        drafts = [writer._draft(job)[1] for job in self.jobs]
         self.turns = [draft.turns if draft else () for draft in drafts]
         self.told: dict[int, int] = {}
 
