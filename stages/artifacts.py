@@ -40,14 +40,21 @@ class Stamp:
 
 @contextmanager
 def replaced_directory(target: Path) -> Iterator[Path]:
-    """A scratch directory that takes the target's place when the block ends well."""
+    """A scratch directory that takes the target's place when the block ends well.
+
+    What a killed writer left behind is put right first: its scratch goes, and a target that it had just
+    moved aside comes back.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
+    old = target.with_name(f".{target.name}.old")
+    if old.exists() and not target.exists():
+        old.rename(target)
+    for stale in target.parent.glob(f".{target.name}.*"):
+        shutil.rmtree(stale, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         yield scratch
         scratch.chmod(0o755)
-        old = target.with_name(f".{target.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
         if target.exists():
             target.rename(old)
         scratch.rename(target)

@@ -127,3 +127,14 @@ def test_json_that_is_missing_or_damaged_is_told_apart(tmp_path: Path) -> None:
 
 def test_canonical_text() -> None:
     assert dump({"b": [1, 2], "a": "ü"}) == '{"a":"ü","b":[1,2]}'
+
+
+def test_what_a_killed_writer_left_is_put_right(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    for name in (".out.old", ".out.half", ".other.kept"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    with pytest.raises(RuntimeError), replaced_directory(target):
+        raise RuntimeError
+    assert (target / "file").read_text() == ".out.old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.kept", "out"]
