@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from stages.chat.format import ChatFormat
+from stages.chat.one_call import one_call_each
 from stages.records import Message, ToolSpec
 
 
@@ -30,14 +31,16 @@ def encode_conversation(
 
     Raises ValueError if there is none.
     """
-    turns = [i for i, m in enumerate(messages) if m.role == "assistant" and i >= first_trained]
+    said = one_call_each(messages) if chat.one_call else list(enumerate(messages))
+    shown = [message for _, message in said]
+    turns = [i for i, (origin, m) in enumerate(said) if m.role == "assistant" and origin >= first_trained]
     if not turns:
         raise ValueError(f"no assistant message from index {first_trained} on in {len(messages)} messages")
-    ids = chat.opening(tools, messages[: turns[0]])
+    ids = chat.opening(tools, shown[: turns[0]])
     mask = [False] * len(ids)
     for turn, following in zip(turns, [*turns[1:], None], strict=True):
-        own = chat.reply(messages[turn])
-        between = chat.continuation(messages[turn + 1 : following]) if following is not None else []
+        own = chat.reply(shown[turn])
+        between = chat.continuation(shown[turn + 1 : following]) if following is not None else []
         ids += own + between
-        mask += [turn not in only_shown] * len(own) + [False] * len(between)
+        mask += [said[turn][0] not in only_shown] * len(own) + [False] * len(between)
     return Encoded(tuple(ids), tuple(mask))

@@ -15,6 +15,10 @@ class ChatFormat(Protocol):
     def stop_ids(self) -> frozenset[int]:
         """Tokens that end an assistant message."""
 
+    @property
+    def one_call(self) -> bool:
+        """Whether a message holds one call at most; parallel calls are then told one after another."""
+
     def opening(self, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> list[int]:
         """Tokens of tools and messages, up to where the next assistant message is to be sampled."""
 

@@ -31,6 +31,8 @@ class PlainChatML:
         self._newline = self._data("\n")
         self._cue = [self._start, *self._data("assistant\n")]
 
+    one_call = False
+
     @property
     def stop_ids(self) -> frozenset[int]:
         """`<|im_end|>` and `<|endoftext|>`."""

@@ -6,9 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from jinja2 import TemplateError
+
 from stages.chat.inert import Neutraliser
+from stages.chat.one_call import one_call_each
 from stages.chat.parse import parse_reply
-from stages.records import Message, ToolSpec
+from stages.records import Message, ToolCall, ToolSpec
 
 _PLACE = "REPLY-GOES-HERE"
 _ENDINGS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>")
@@ -18,7 +21,8 @@ class TemplateChat:
     """Renders through `apply_chat_template`; data is made inert before the template sees it.
 
     Templates rewrite earlier turns (Qwen3 drops old thoughts), so only the opening shows history
-    through the template; later pieces are cut from a minimal conversation around a placeholder.
+    through the template; later pieces are cut from a minimal conversation around a placeholder. A template
+    that takes one call a message (Llama) sees parallel calls one after another, each with its own result.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -29,6 +33,12 @@ class TemplateChat:
         if not self._stops:
             raise ValueError(f"this tokenizer has none of the stop tokens {sorted(names)}")
         self._inert = Neutraliser(added)
+        self._one_call = not self._takes_parallel_calls()
+
+    @property
+    def one_call(self) -> bool:
+        """Whether the template refuses messages with more than one call."""
+        return self._one_call
 
     @property
     def stop_ids(self) -> frozenset[int]:
@@ -68,9 +78,20 @@ class TemplateChat:
         """The conversation as the template renders it."""
         return self._render(messages, tools, cue=False)
 
+    def _takes_parallel_calls(self) -> bool:
+        call = ToolCall("", "a", {})
+        probe = [Message("user", "?"), Message("assistant", "", (call, call))]
+        self._one_call = False
+        try:
+            self._render(probe, (), cue=False)
+        except TemplateError:
+            return False
+        return True
+
     def _render(self, messages: Sequence[Message], tools: Sequence[ToolSpec], *, cue: bool) -> str:
+        shown = [m for _, m in one_call_each(messages)] if self._one_call else messages
         text: str = self._tokenizer.apply_chat_template(
-            [self._message(m) for m in messages],
+            [self._message(m) for m in shown],
             tools=[self._tool(t) for t in tools] or None,
             tokenize=False,
             add_generation_prompt=cue,

@@ -23,6 +23,7 @@ class ToyChat:
     """Messages are digits, one token each; a reply that starts with CALL is a call."""
 
     stop_ids = frozenset({STOP})
+    one_call = False
 
     def opening(self, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> list[int]:
         return [i for m in messages for i in (*self._digits(m.content), 4)] + [CUE]
