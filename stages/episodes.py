@@ -6,8 +6,8 @@ A row keeps everything that the reward reads, so that it can be computed again w
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from stages.conversations import message_from, truth_from
 from stages.dataset import RlRow
 from stages.records import EpisodeRecord, ExecutedCall, Message, ToolSpec, TruthCall
 from stages.reward.combine import RewardRecord, score
+from stages.reward.outcome import outcome
 from stages.reward.rules import RewardRules
 
 EPISODES = pa.schema(
@@ -33,6 +34,7 @@ EPISODES = pa.schema(
         ("stop", pa.string()),
         ("state_hash", pa.string()),
         ("truth_hash", pa.string()),
+        ("required", pa.string()),
         ("total", pa.float64()),
         ("reward", pa.string()),
     ]
@@ -52,24 +54,40 @@ class ScoredEpisode:
     truth: tuple[TruthCall, ...]
     record: EpisodeRecord
     truth_hash: str
+    required: tuple[str, ...]
     reward: RewardRecord
 
 
 def score_episode(policy: str, row: RlRow, sample: int, record: EpisodeRecord, rules: RewardRules) -> ScoredEpisode:
     """Score a finished episode of a row."""
-    reward = score(row.tools, row.truth, record.calls, rules)
+    reward = _reward(row.tools, row.truth, record, row.state_hash, row.required, rules)
     return ScoredEpisode(
-        policy, row.id, sample, row.kind, row.server, row.tools, row.truth, record, row.state_hash, reward
+        policy, row.id, sample, row.kind, row.server, row.tools, row.truth, record, row.state_hash, row.required, reward
     )
 
 
 def rescored(episode: ScoredEpisode, rules: RewardRules) -> ScoredEpisode:
     """The same episode under other rules."""
-    reward = score(episode.tools, episode.truth, episode.record.calls, rules)
-    return ScoredEpisode(
-        episode.policy, episode.row, episode.sample, episode.kind, episode.server, episode.tools,
-        episode.truth, episode.record, episode.truth_hash, reward,
-    )  # fmt: skip
+    e = episode
+    return replace(e, reward=_reward(e.tools, e.truth, e.record, e.truth_hash, e.required, rules))
+
+
+def _reward(
+    tools: Sequence[ToolSpec],
+    truth: Sequence[TruthCall],
+    record: EpisodeRecord,
+    truth_hash: str,
+    required: Sequence[str],
+    rules: RewardRules,
+) -> RewardRecord:
+    """The dense reward with the outcome beside it; the total is the one that the rules ask for."""
+    dense = score(tools, truth, record.calls, rules)
+    if dense.masked:
+        return dense
+    observed = [call.result for call in record.calls if call.ok]
+    solved = not record.calls if not truth else outcome(record.state_hash, truth_hash, observed, required)
+    total = float(solved) if rules.kind == "outcome" else dense.total
+    return dense.model_copy(update={"total": total, "outcome": solved})
 
 
 def episode_to_row(episode: ScoredEpisode) -> dict[str, Any]:
@@ -87,6 +105,7 @@ def episode_to_row(episode: ScoredEpisode) -> dict[str, Any]:
         "stop": episode.record.stop,
         "state_hash": episode.record.state_hash,
         "truth_hash": episode.truth_hash,
+        "required": dump(list(episode.required)),
         "total": episode.reward.total,
         "reward": dump(episode.reward.model_dump(mode="json")),
     }
@@ -106,5 +125,6 @@ def episode_from_row(row: Mapping[str, Any]) -> ScoredEpisode:
         truth=tuple(truth_from(item) for item in json.loads(row["truth"])),
         record=EpisodeRecord(messages, calls, row["state_hash"], row["stop"]),
         truth_hash=row["truth_hash"],
+        required=tuple(json.loads(row["required"])),
         reward=RewardRecord.model_validate_json(row["reward"]),
     )

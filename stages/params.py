@@ -10,7 +10,7 @@ import hashlib
 import json
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -20,7 +20,18 @@ Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 DEFAULT_SEED = 7
 
 # Every top-level name that `params.yaml` may hold beside `seed`; a new block is added here.
-BLOCKS = ("bootstrap", "discover", "teacher", "synthesize", "validate", "train", "reward", "evaluate", "report")
+BLOCKS = (
+    "bootstrap",
+    "discover",
+    "teacher",
+    "synthesize",
+    "validate",
+    "train",
+    "profile",
+    "reward",
+    "evaluate",
+    "report",
+)
 
 
 class ParamsError(Exception):
@@ -61,17 +72,90 @@ class DiscoverParams(Block):
     chains: Annotated[int, Field(ge=1)] = 2000
 
 
+class PriceParams(Block):
+    """What a teacher costs, in US dollars for a million tokens."""
+
+    prompt: Annotated[float, Field(ge=0)]
+    completion: Annotated[float, Field(ge=0)]
+
+
+Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2)]
+Tokens: TypeAlias = Annotated[int, Field(ge=1)]
+Seconds: TypeAlias = Annotated[float, Field(gt=0)]
+
+Role: TypeAlias = Literal["query", "assistant", "user", "reflector", "discover"]
+"""The parts that a teacher plays: it writes requests, acts on them, answers questions as the user, reflects on
+trajectories, and judges pairs of tools."""
+
+
+class RoleParams(Block):
+    """What one role of the teacher does differently from the block; null takes the block's value.
+
+    A role with a model of its own takes address and price from itself alone: those of the block belong to
+    the block's model, and another provider's key must not be sent there.
+    """
+
+    model: str | None = None
+    api_base: str | None = None
+    temperature: Temperature | None = None
+    max_tokens: Tokens | None = None
+    timeout: Seconds | None = None
+    price: PriceParams | None = None
+
+
+class RolesParams(Block):
+    """One block for each `Role`."""
+
+    query: RoleParams = RoleParams()
+    assistant: RoleParams = RoleParams()
+    user: RoleParams = RoleParams()
+    reflector: RoleParams = RoleParams()
+    discover: RoleParams = RoleParams()
+
+
 class TeacherParams(Block):
     """The model that writes conversations, by its LiteLLM name; `scripted/grounded` needs no network."""
 
     model: str = "scripted/grounded"
     api_base: str | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
-    discover_temperature: Annotated[float, Field(ge=0, le=2)] = 0.1
-    max_tokens: Annotated[int, Field(ge=1)] = 1024
-    timeout: Annotated[float, Field(gt=0)] = 60.0
+    temperature: Temperature = 0.7
+    discover_temperature: Temperature = 0.1
+    max_tokens: Tokens = 1024
+    timeout: Seconds = 60.0
     attempts: Annotated[int, Field(ge=1, le=10)] = 4
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
+    cache: str | None = ".cache/teacher.sqlite"
+    price: PriceParams | None = None
+    budget: Annotated[float, Field(gt=0)] | None = None
+    serve: Literal["none", "vllm"] = "none"
+    tool_parser: str | None = None
+    serve_args: list[str] = []
+    serve_timeout: Seconds = 1800.0
+    roles: RolesParams = RolesParams()
+
+    @model_validator(mode="after")
+    def _serve_what_can_be_served(self) -> Self:
+        if self.serve == "vllm" and (not self.model.startswith("hosted_vllm/") or self.api_base):
+            raise ValueError("serve: vllm wants model: hosted_vllm/<weights> and no api_base")
+        return self
+
+    def of(self, role: Role) -> TeacherParams:
+        """The block as it holds for one role."""
+        own: RoleParams = getattr(self.roles, role)
+        values = {name: value for name, value in own if value is not None}
+        if own.model is not None:
+            values |= {"api_base": own.api_base, "price": own.price}
+        if role == "discover":
+            values.setdefault("temperature", self.discover_temperature)
+        return self.model_copy(update=values)
+
+    def shaping(self) -> str:
+        """The values that decide what is written, as JSON: limits, prices and addresses are not among them."""
+        kept = dict.fromkeys(("model", "temperature", "max_tokens"), True)
+        roles = dict.fromkeys(RolesParams.model_fields, kept)
+        return self.model_dump_json(include={**kept, "discover_temperature": True, "roles": roles})
 
 
 class MixParams(Block):
@@ -102,7 +186,11 @@ class InformationParams(Block):
 
 
 class SynthesizeParams(Block):
-    """How many conversations are written, and how they vary."""
+    """How many conversations are written, and how they vary.
+
+    `processes`, `workers` and the keys of Ray decide who writes, never what is written: they are left out of
+    the block's values and digest.
+    """
 
     conversations: Annotated[int, Field(ge=1)] = 13_517
     mix: MixParams = MixParams()
@@ -112,12 +200,17 @@ class SynthesizeParams(Block):
     refresh_every: Annotated[int, Field(ge=1)] = 10
     max_retries: Annotated[int, Field(ge=0, le=5)] = 2
     mistake_rate: Share = 0.15
+    setback_rate: Share = 0.08
     server_tools: Annotated[int, Field(ge=0)] = 0
     distractor_rate: Share = 0.4
     distractors: Span = (3, 8)
     enum_strip_rate: Share = 0.3
     irrelevance_rate: Share = 0.05
     missing_function_rate: Share = 0.12
+    processes: Annotated[int, Field(ge=1, le=64, exclude=True)] = 1
+    workers: Annotated[Literal["local", "ray"], Field(exclude=True)] = "local"
+    ray_workers: Annotated[int, Field(ge=1, le=1024, exclude=True)] = 2
+    ray_address: Annotated[str | None, Field(exclude=True)] = None
 
 
 class SplitParams(Block):
@@ -133,22 +226,98 @@ class SplitParams(Block):
         return self
 
 
+class QuotaParams(Block):
+    """Most accepted conversations of each kind (paper: 10,895, 1,500 and 1,122)."""
+
+    multi_turn: Annotated[int, Field(ge=0)] = 10_895
+    clarification: Annotated[int, Field(ge=0)] = 1_500
+    abstention: Annotated[int, Field(ge=0)] = 1_122
+
+
+class DecontaminateParams(Block):
+    """Benchmarks whose questions no conversation may repeat: data directories, null where they are not at hand.
+
+    BFCL is read from its package and needs none; for τ² `package` says the same. `ngram` is the run of words that makes
+    a repeat.
+    """
+
+    ngram: Annotated[int, Field(ge=2)] = 8
+    tau2: str | None = None
+    acebench: str | None = None
+    teval: str | None = None
+
+
+class AbstentionSetParams(Block):
+    """A set of questions that the tools beside them can't answer: a file, a directory or a hub's data set."""
+
+    path: str
+    format: Literal["when2call", "xlam_irrelevance"]
+
+
 class ValidateParams(Block):
-    """What is rejected, and how the rest is divided."""
+    """What is rejected, how much is kept, and how it is divided."""
 
     max_error_rate: Share = 0.3
     near_duplicate: Share = 0.7
+    quota: QuotaParams | None = None
+    decontaminate: DecontaminateParams = DecontaminateParams()
+    abstention_sets: list[AbstentionSetParams] = []
     split: SplitParams = SplitParams()
     held_out_servers: list[str] = []
 
 
-class EvaluateParams(Block):
-    """Which rows and tasks the policies are scored on."""
+AgentName: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
-    rows: Annotated[int, Field(ge=1)] = 500
+
+class HostedParams(Block):
+    """An agent behind an API, by its LiteLLM name; the key comes from the provider's environment variable."""
+
+    model: str
+    api_base: str | None = None
+    temperature: Temperature = 0.0
+    max_tokens: Tokens = 1024
+    timeout: Seconds = 60.0
+    attempts: Annotated[int, Field(ge=1, le=10)] = 4
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    price: PriceParams | None = None
+
+
+class HeldoutParams(Block):
+    """Held-out rows at most of each kind: unseen chains, unseen worlds, unseen servers; null takes the suite's."""
+
+    chains: Annotated[int, Field(ge=0)] | None = None
+    worlds: Annotated[int, Field(ge=0)] | None = None
+    servers: Annotated[int, Field(ge=0)] | None = None
+
+
+class BenchmarkParams(Block):
+    """One benchmark: what is left out is the suite's.
+
+    `sample` is a number of tasks of each category, "all", or a number by category; 0 runs the controls alone.
+    `data` and `code` are directories, `user` is the model that plays the user, `trials` how often each task is
+    played: each for the benchmarks that know them.
+    """
+
+    sample: Annotated[int, Field(ge=0)] | Literal["all"] | dict[str, Annotated[int, Field(ge=0)]] | None = None
+    agents: list[AgentName] | None = None
+    data: str | None = None
+    code: str | None = None
+    user: HostedParams | None = None
+    trials: Annotated[int, Field(ge=1)] = 1
+
+
+class EvaluateParams(Block):
+    """Who is scored, on what, and within which limits."""
+
+    suite: Literal["smoke", "standard", "full"] = "full"
+    agents: Annotated[list[AgentName], Field(min_length=1)] = ["base", "sft", "policy"]
+    hosted: dict[AgentName, HostedParams] = {}
+    heldout: HeldoutParams = HeldoutParams()
+    benchmarks: dict[str, BenchmarkParams] = {}
     batch: Annotated[int, Field(ge=1)] = 16
-    bfcl_sample: Annotated[int, Field(ge=0, le=200)] = 200
-    bfcl_context: Annotated[int, Field(ge=256)] = 16_384
+    max_context: Annotated[int, Field(ge=256)] = 16_384
+    max_replies: Annotated[int, Field(ge=1)] = 200
+    task_seconds: Seconds = 600.0
     bootstrap_samples: Annotated[int, Field(ge=100)] = 10_000
 
 
@@ -229,10 +398,14 @@ def _advice(name: str, known: list[str]) -> str:
 
 
 def _keys_at(kind: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
-    for part in path:
-        field = kind.model_fields.get(str(part))
+    parts = list(path)
+    while parts:
+        field = kind.model_fields.get(str(parts.pop(0)))
         annotation = field.annotation if field else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        if get_origin(annotation) is dict:  # a mapping of names to blocks: the next part is the name
+            annotation, parts = get_args(annotation)[1], parts[1:]
+        blocks = [a for a in (annotation, *get_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)]
+        if not blocks:
             return []
-        kind = annotation
+        kind = blocks[0]
     return list(kind.model_fields)

@@ -99,6 +99,8 @@ class Episode:
             names = ", ".join(sorted(self._visible))
             message = f"There is no tool {shown(call.name)}. The tools are: {names}."
             return _refused(call, position, "unknown_tool", message)
+        if call.name not in self._catalog.entries:
+            return _refused(call, position, "unknown_tool", f"{shown(call.name)} is not connected here.")
         outcome = self._catalog.call(self.session, call.name, call.arguments)
         return ExecutedCall(
             name=call.name,

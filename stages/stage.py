@@ -42,6 +42,7 @@ PARAMS = Path("params.yaml")
 ParamsT = TypeVar("ParamsT", bound=BaseModel)
 BlockT = TypeVar("BlockT", bound=BaseModel)
 Main: TypeAlias = "Callable[[StageContext[ParamsT]], Sequence[Path]]"
+Program: TypeAlias = Callable[[Sequence[str]], int]
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,9 @@ def run_stage(
     kind: type[ParamsT],
     main: Main[ParamsT],
     commands: Mapping[str, Main[ParamsT]] | None = None,
+    *,
+    dry_run: Main[ParamsT] | None = None,
+    programs: Mapping[str, Program] | None = None,
 ) -> NoReturn:
     """Run a stage as a program, then exit.
 
@@ -118,11 +122,16 @@ def run_stage(
         kind: the type of that block.
         main: does the work and returns the outputs.
         commands: other things that `python -m stages.<name> COMMAND` does instead, in the same frame but untracked.
+        dry_run: what `--dry-run` does instead, untracked too; there is no such option if it is None.
+        programs: commands with arguments of their own and without the frame; each returns its exit code.
     """
-    arguments = _parse(name, main, commands or {})
-    if arguments.command:
+    if sys.argv[1:] and sys.argv[1] in (programs or {}):
+        sys.exit((programs or {})[sys.argv[1]](sys.argv[2:]))
+    arguments = _parse(name, main, {**(commands or {}), **(programs or {})}, dry_run)
+    other = dry_run if arguments.dry_run else (commands or {}).get(arguments.command)
+    if other:
         untracked = Tracker(name, enabled=False)
-        sys.exit(execute(name, kind, (commands or {})[arguments.command], arguments.params, untracked))
+        sys.exit(execute(name, kind, other, arguments.params, untracked))
     sys.exit(execute(name, kind, main, arguments.params, tracker_for(name)))
 
 
@@ -158,20 +167,24 @@ def execute(name: str, kind: type[ParamsT], main: Main[ParamsT], params: Path, t
     return 0
 
 
-def _parse(name: str, main: Main[Any], commands: Mapping[str, Main[Any]]) -> argparse.Namespace:
+def _parse(
+    name: str, main: Main[Any], commands: Mapping[str, Main[Any] | Program], dry_run: Main[Any] | None
+) -> argparse.Namespace:
     about = (main.__doc__ or "").strip() or f"Run the stage {name}."
     parser = argparse.ArgumentParser(prog=f"python -m stages.{name}", description=about, allow_abbrev=False)
-    parser.set_defaults(command=None)
+    parser.set_defaults(command=None, dry_run=False)
     if commands:
         told = "; ".join(f"{key}: {_summary(command)}" for key, command in commands.items())
         parser.add_argument("command", nargs="?", choices=sorted(commands), help=told.replace("%", "%%"))
     parser.add_argument(
         "--params", type=Path, default=PARAMS, metavar="PATH", help="the parameters (default: %(default)s)"
     )
+    if dry_run:
+        parser.add_argument("--dry-run", action="store_true", help=_summary(dry_run).replace("%", "%%"))
     return parser.parse_args()
 
 
-def _summary(command: Main[Any]) -> str:
+def _summary(command: Main[Any] | Program) -> str:
     return (command.__doc__ or "").strip().partition("\n")[0]
 
 

@@ -36,7 +36,10 @@ SMALL = {
         },
     },
     "reward": {},
-    "evaluate": {"rows": 3, "bfcl_sample": 0, "bootstrap_samples": 200},
+    "evaluate": {
+        "suite": "smoke", "heldout": {"chains": 3, "worlds": 2}, "benchmarks": {"bfcl": {"sample": 0}},
+        "bootstrap_samples": 200,
+    },
     "report": {},
 }  # fmt: skip
 TINY_MODEL = """
@@ -102,6 +105,8 @@ def test_dvc_runs_what_is_stale_and_nothing_else(copy: Path) -> None:
             for path in sorted((copy / "data" / name).rglob("*")) if path.is_file()}  # fmt: skip
     figures = json.loads((copy / "reports/metrics/evaluate.json").read_text())
     assert set(figures["policies"]) == {"base", "sft", "policy"}
+    assert {"episodes.parquet", "bfcl.parquet"} <= {path.name for path in (copy / "data/scores").iterdir()}
+    assert "not measured here" in (copy / "reports/leaderboard.html").read_text()
     page = (copy / "reports/index.html").read_text()
     assert "policy" in page and "http://" not in page and "https://" not in page
 

@@ -14,15 +14,18 @@ import pyarrow as pa
 
 Label: TypeAlias = Literal["explicit", "implicit"]
 Trust: TypeAlias = Literal["executed", "teacher", "both"]
+Pair: TypeAlias = tuple[str, str]
+"""The names of the tool that comes first and of the one that depends on it."""
 
 
 @dataclass(slots=True)
 class Edge:
     """A dependency of tool `second` on tool `first` within one server.
 
-    `schema`: entity types say so. `trace`: a run of `first` wrote rows that a run of `second` read.
-    `executed`: `second` failed without `first` and worked after it. `teacher`: the teacher's label.
-    `parameter` is the input of `second` that `first` fills (explicit edges).
+    `label` is what running the tools says. `schema`: entity types say so. `trace`: runs of `first` wrote to
+    tables that runs of `second` read. `executed`: `second` failed with `error_code` without `first` and worked
+    after it. `teacher`: the teacher's label, with its `reason`. `parameter` is the input of `second` that
+    `first` fills (explicit edges), `evidence` the calls that decided in words.
     """
 
     server: str
@@ -33,13 +36,27 @@ class Edge:
     schema: bool = False
     trace: bool = False
     executed: bool = False
-    teacher: str = ""
+    teacher: Label | Literal[""] = ""
     error_code: str = ""
+    evidence: str = ""
+    reason: str = ""
 
-    def trusted(self, trust: Trust) -> bool:
-        """Whether the evidence that counts supports the edge."""
-        by_teacher = self.teacher == self.label
-        return {"executed": self.executed, "teacher": by_teacher, "both": self.executed and by_teacher}[trust]
+    @property
+    def pair(self) -> Pair:
+        """The two tools."""
+        return self.first, self.second
+
+    def verdict(self, trust: Trust) -> Label | None:
+        """The label that the evidence that counts gives the edge, or None when it gives none."""
+        proved = self.label if self.executed else None
+        claimed = self.teacher or None
+        match trust:
+            case "executed":
+                return proved
+            case "teacher":
+                return claimed
+            case "both":
+                return proved if proved == claimed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +81,10 @@ EDGES = pa.schema(
         ("executed", pa.bool_()),
         ("teacher", pa.string()),
         ("error_code", pa.string()),
-        ("verdict", pa.bool_()),
+        ("evidence", pa.string()),
+        ("reason", pa.string()),
+        ("prompt", pa.string()),
+        ("verdict", pa.string()),
     ]
 )
 
@@ -78,9 +98,9 @@ CHAINS = pa.schema(
 )
 
 
-def edge_rows(edges: Sequence[Edge], trust: Trust) -> list[dict[str, Any]]:
-    """Edges as table rows, each with the verdict under the given trust."""
-    return [{**asdict(edge), "verdict": edge.trusted(trust)} for edge in edges]
+def edge_rows(edges: Sequence[Edge], trust: Trust, prompt: str) -> list[dict[str, Any]]:
+    """Edges as table rows, each with the digest of the teacher's prompt and the verdict under the given trust."""
+    return [{**asdict(edge), "prompt": prompt, "verdict": edge.verdict(trust) or "none"} for edge in edges]
 
 
 def chain_from(row: Mapping[str, Any]) -> Chain:

@@ -23,10 +23,10 @@ def build_graph(catalog: Catalog, edges: Sequence[Edge], trust: Trust) -> nx.DiG
     for name, entry in catalog.entries.items():
         graph.add_node(name, server=entry.server.name, read_only=entry.tool.read_only)
     for edge in edges:
-        if edge.trusted(trust):
-            graph.add_edge(
-                edge.first, edge.second, label=edge.label, parameter=edge.parameter, error_code=edge.error_code
-            )
+        label = edge.verdict(trust)
+        if label:
+            parameter = edge.parameter if label == "explicit" else ""
+            graph.add_edge(edge.first, edge.second, label=label, parameter=parameter, error_code=edge.error_code)
     return graph
 
 

@@ -12,7 +12,9 @@ reference solution. A control that misses its number means that the harness is b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -28,10 +30,14 @@ class InfrastructureError(RuntimeError):
 
 
 class Request(NamedTuple):
-    """What an agent sees when it is its turn: the conversation so far, and the tools on offer."""
+    """What an agent sees when it is its turn: the conversation so far, and the tools on offer.
+
+    `task` is set by the run loop: by it an agent knows a conversation again.
+    """
 
     messages: Sequence[Message]
     tools: Sequence[ToolSpec]
+    task: str = ""
 
 
 class Agent(Protocol):
@@ -46,6 +52,13 @@ class BatchedAgent(Protocol):
 
     def reply_many(self, requests: Sequence[Request]) -> Sequence[Message]:
         """One assistant message for each request."""
+
+
+class StreamingAgent(Protocol):
+    """Anything that works on many conversations at once and answers each in its own time."""
+
+    def submit(self, request: Request) -> Future[Message]:
+        """Begin an answer; the future holds the next assistant message, or why there is none."""
 
 
 Episode: TypeAlias = Generator[Request, Message, EpisodeRecord]
@@ -63,16 +76,39 @@ class Task(Protocol):
         """The group whose rate is reported on its own."""
 
 
+def unit_of(task_id: str) -> str:
+    """The task that a row counts for: `name#2` is another trial of `name`."""
+    return _TRIAL.sub("", task_id)
+
+
+_TRIAL = re.compile(r"#\d+$")
+
 TaskT = TypeVar("TaskT", bound=Task)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The verdict on one episode: passed or not, why not, and what else was counted."""
+    """The verdict on one episode: passed or not, why not, and what else was counted.
+
+    `value` is partial credit, from 0 to 1, where the benchmark grants it.
+
+    Raises:
+        ValueError: `value` is not between 0 and 1.
+    """
 
     passed: bool
     reason: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.value is not None and not 0 <= self.value <= 1:
+            raise ValueError(f"a score of {self.value} is not between 0 and 1")
+
+    @property
+    def credit(self) -> float:
+        """What the episode adds to its category's rate: the partial credit, else 1 if passed and 0 if not."""
+        return float(self.passed) if self.value is None else self.value
 
 
 @dataclass(frozen=True, slots=True)

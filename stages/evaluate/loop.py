@@ -1,32 +1,18 @@
 """The run loop: many tasks in lock-step against one agent that answers in batches.
 
 Up to `width` episodes are open at a time. Each round asks the agent once for all of them, hands every
-answer to its own episode, and fills the seats of those that finished. Nothing that one task does can
-end the run: its breakdown becomes a row. A batch that fails as a whole is asked again one by one, so
-a single impossible prompt costs only its own task.
+answer to its own episode, and fills the seats of those that finished. A batch that fails as a whole is
+asked again one by one, so a single impossible prompt costs only its own task.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, Literal
+from dataclasses import dataclass
 
-from stages.evaluate.benchmark import (
-    Agent,
-    BatchedAgent,
-    Benchmark,
-    Episode,
-    InfrastructureError,
-    Request,
-    Score,
-    TaskResult,
-    TaskT,
-)
-from stages.records import EpisodeRecord, Message, ToolSpec
-
-_REASON_LENGTH = 500
-_MASKED = (InfrastructureError, ConnectionError, TimeoutError)
+from stages.evaluate.benchmark import Agent, BatchedAgent, Benchmark, Request, TaskResult, TaskT
+from stages.evaluate.seat import MAX_REPLIES, Seat, judge, step, take
+from stages.records import Message, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +35,13 @@ class Silent:
         return Message("assistant", "")
 
 
-@dataclass(slots=True)
-class _Seat(Generic[TaskT]):
-    """An open episode and what it waits for."""
-
-    index: int
-    task: TaskT
-    episode: Episode
-    request: Request = field(default_factory=lambda: Request((), ()))
-
-
 def run_tasks(
     benchmark: Benchmark[TaskT],
     tasks: Iterable[TaskT],
     agent: BatchedAgent,
     *,
     width: int = 16,
+    max_replies: int = MAX_REPLIES,
     on_result: Callable[[TaskResult], None] | None = None,
 ) -> list[TaskResult]:
     """Play and score every task; one row each, in the order of `tasks`.
@@ -78,10 +55,10 @@ def run_tasks(
         raise ValueError(f"width {width} leaves no seat: give at least 1")
     rows: dict[int, TaskResult] = {}
     waiting = enumerate(tasks)
-    seats: list[_Seat[TaskT]] = []
+    seats: list[Seat[TaskT]] = []
 
-    def keep(seat: _Seat[TaskT], reply: Message | Exception | None) -> bool:
-        row = _advance(benchmark, seat, reply)
+    def keep(seat: Seat[TaskT], reply: Message | Exception | None) -> bool:
+        row = step(benchmark, seat, reply, max_replies)
         if row is None:
             return True
         rows[seat.index] = row
@@ -91,7 +68,7 @@ def run_tasks(
 
     while True:
         while len(seats) < width and (entry := next(waiting, None)) is not None:
-            seat = _Seat(entry[0], entry[1], _open(benchmark, entry[1]))
+            seat = take(benchmark, *entry)
             if keep(seat, None):
                 seats.append(seat)
         if not seats:
@@ -112,51 +89,7 @@ def rescore(benchmark: Benchmark[TaskT], rows: Sequence[TaskResult]) -> list[Tas
             f"{len(strangers)} rows, such as {strangers[0]!r}, are of tasks that {benchmark.name} "
             f"({benchmark.version}) doesn't have: score them with the version that made them"
         )
-    return [row if row.episode is None else _judge(benchmark, tasks[row.task_id], row.episode) for row in rows]
-
-
-def _open(benchmark: Benchmark[TaskT], task: TaskT) -> Episode:
-    """The episode, begun only when first asked, so that a failing set-up is the task's failure too."""
-    return (yield from benchmark.play(task))
-
-
-def _advance(benchmark: Benchmark[TaskT], seat: _Seat[TaskT], reply: Message | Exception | None) -> TaskResult | None:
-    """Hand a seat its reply; None while it has more to ask, else its row."""
-    said = tuple(seat.request.messages)
-    try:
-        if isinstance(reply, Exception):
-            seat.episode.close()
-            raise reply
-        if reply is not None:
-            said = (*said, reply)
-        seat.request = next(seat.episode) if reply is None else seat.episode.send(reply)
-    except StopIteration as end:
-        return _judge(benchmark, seat.task, end.value)
-    except Exception as problem:  # noqa: BLE001 - a task's breakdown is its row, whatever it was
-        return _broken(seat.task, problem, partial=said)
-    return None
-
-
-def _judge(benchmark: Benchmark[TaskT], task: TaskT, episode: EpisodeRecord) -> TaskResult:
-    if episode.stop == "infrastructure":
-        return TaskResult(task.id, task.category, "infrastructure", Score(False, "infrastructure"), episode)
-    try:
-        score = benchmark.score(task, episode)
-    except Exception as problem:  # noqa: BLE001 - an episode that can't be scored is a row too
-        return _broken(task, problem, episode=episode)
-    return TaskResult(task.id, task.category, "scored", score, episode)
-
-
-def _broken(
-    task: TaskT,
-    problem: Exception,
-    *,
-    episode: EpisodeRecord | None = None,
-    partial: tuple[Message, ...] = (),
-) -> TaskResult:
-    reason = f"{type(problem).__name__}: {problem}"[:_REASON_LENGTH]
-    status: Literal["infrastructure", "error"] = "infrastructure" if isinstance(problem, _MASKED) else "error"
-    return TaskResult(task.id, task.category, status, Score(False, reason), episode, partial)
+    return [row if row.episode is None else judge(benchmark, tasks[row.task_id], row.episode) for row in rows]
 
 
 def _ask(agent: BatchedAgent, requests: Sequence[Request]) -> list[Message | Exception]:

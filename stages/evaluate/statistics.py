@@ -59,14 +59,25 @@ def wilson(successes: int, total: int, confidence: float = 0.95) -> Interval:
 def wilson_mean(counts: Sequence[tuple[int, int]], confidence: float = 0.95) -> Interval:
     """Interval for the unweighted mean of independent rates, given as (successes, total) pairs.
 
-    Combines each rate's own Wilson ends by the method of variance estimates recovery (Zou, Huang
-    and Zhang 2009, "A note on confidence interval estimation for a linear function of binomial
-    proportions", equation 4, with equal weights).
+    Raises:
+        ValueError: there are no rates, or nothing was counted in one.
     """
-    if not counts:
-        raise ValueError("no rates to average")
-    rates = [successes / total for successes, total in counts if total > 0]
     ends = [wilson(successes, total, confidence) for successes, total in counts]
+    return interval_of_mean([successes / total for successes, total in counts], ends)
+
+
+def interval_of_mean(rates: Sequence[float], ends: Sequence[Interval]) -> Interval:
+    """Interval for the unweighted mean of independent rates between 0 and 1, from each one's own interval.
+
+    Combines the ends by the method of variance estimates recovery (Zou, Huang and Zhang 2009, "A note
+    on confidence interval estimation for a linear function of binomial proportions", equation 4, with
+    equal weights).
+
+    Raises:
+        ValueError: there are no rates.
+    """
+    if not rates:
+        raise ValueError("no rates to average")
     mean = fmean(rates)
     below = math.sqrt(math.fsum((r - e.low) ** 2 for r, e in zip(rates, ends, strict=True))) / len(rates)
     above = math.sqrt(math.fsum((e.high - r) ** 2 for r, e in zip(rates, ends, strict=True))) / len(rates)
@@ -120,6 +131,30 @@ def paired_difference(
     gaps = [first[task] - second[task] for task in sorted(first)]
     interval = bootstrap_mean(gaps, seed=seed, confidence=confidence, resamples=resamples)
     return Difference(round(fmean(gaps), _DIGITS), interval.low, interval.high, len(gaps))
+
+
+def mcnemar(gained: int, lost: int) -> float:
+    """Exact two-sided p-value of McNemar's test on paired verdicts (McNemar 1947; binomial, not chi-squared).
+
+    Args:
+        gained: tasks that only the first side passed.
+        lost: tasks that only the second side passed.
+
+    Raises:
+        ValueError: a count is negative.
+    """
+    if gained < 0 or lost < 0:
+        raise ValueError(f"{gained} and {lost} are not counts of tasks")
+    flips = gained + lost
+    tail = sum(math.comb(flips, k) for k in range(min(gained, lost) + 1))
+    return min(1.0, float(2 * tail / 2**flips))
+
+
+def verdict(low: float, high: float) -> str:
+    """What an interval of a difference allows to be said: "higher", "lower", or "no clear difference"."""
+    if low > 0:
+        return "higher"
+    return "lower" if high < 0 else "no clear difference"
 
 
 def _quantile(confidence: float) -> float:

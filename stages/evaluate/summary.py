@@ -1,7 +1,9 @@
 """From the rows of a run to what a report prints: a rate with its interval for each category.
 
-The overall score is the unweighted mean of the category rates, and the score of doing nothing on the
-very same tasks stands beside it. Masked rows leave the denominators and are counted in the open.
+A rate is the mean credit of its tasks. Where every credit is 0 or 1 it is a share with a Wilson
+interval; with partial credit it is a mean with a bootstrap interval. The overall score is the
+unweighted mean of the category rates, and the score of doing nothing on the very same tasks stands
+beside it. Masked rows leave the denominators and are counted in the open.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from statistics import fmean
 
-from stages.evaluate.benchmark import BatchedAgent, Benchmark, TaskResult, TaskT
+from stages.evaluate.benchmark import BatchedAgent, Benchmark, TaskResult, TaskT, unit_of
 from stages.evaluate.loop import OneByOne, Silent, run_tasks
-from stages.evaluate.statistics import Interval, wilson, wilson_mean
+from stages.evaluate.statistics import Interval, bootstrap_mean, interval_of_mean, wilson
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryScore:
-    """One category: how many of the scored tasks passed; rate and interval are None if none was."""
+    """One category: how many of the scored tasks passed, and their mean credit.
+
+    Rate and interval are None if no task was scored.
+    """
 
     category: str
     passed: int
@@ -52,35 +58,49 @@ class Measurement:
     rows: tuple[TaskResult, ...]
 
 
-def summarise(rows: Sequence[TaskResult]) -> Summary:
-    """Rates by category, in order of first appearance, and their unweighted mean."""
+def summarise(rows: Sequence[TaskResult], seed: int = 0) -> Summary:
+    """Rates by category, in order of first appearance, and their unweighted mean.
+
+    `seed` draws the bootstrap of categories with partial credit.
+    """
     groups: dict[str, list[TaskResult]] = {}
     for row in rows:
         groups.setdefault(row.category, []).append(row)
-    categories = tuple(_category(name, group) for name, group in groups.items())
+    categories = tuple(_category(name, group, seed) for name, group in groups.items())
     rates = [category.rate for category in categories if category.rate is not None]
     if not rates or len(rates) < len(categories):
         return Summary(categories, None, None)
-    interval = wilson_mean([(category.passed, category.scored) for category in categories])
+    interval = interval_of_mean(rates, [category.interval for category in categories if category.interval is not None])
     return Summary(categories, sum(rates) / len(rates), interval)
 
 
-def sample_tasks(tasks: Sequence[TaskT], sample: int | None, seed: int) -> list[TaskT]:
+def sample_tasks(tasks: Sequence[TaskT], sample: int | Mapping[str, int] | None, seed: int) -> list[TaskT]:
     """Up to `sample` tasks of each category, drawn by `seed`, in the tasks' own order; None takes all.
 
+    All trials of a task are drawn together and count as one. A mapping gives each category a number of its own;
+    categories that it leaves out are not played.
+
     Raises:
-        ValueError: `sample` is below 1.
+        ValueError: `sample` is below 1, or names a category that there is not.
     """
     if sample is None:
         return list(tasks)
-    if sample < 1:
-        raise ValueError(f"a sample of {sample} tasks a category scores nothing: give at least 1")
-    groups: dict[str, list[int]] = {}
+    groups: dict[str, dict[str, list[int]]] = {}
     for index, task in enumerate(tasks):
-        groups.setdefault(task.category, []).append(index)
+        groups.setdefault(task.category, {}).setdefault(unit_of(task.id), []).append(index)
+    if isinstance(sample, int):
+        if sample < 1:
+            raise ValueError(f"a sample of {sample} tasks a category scores nothing: give at least 1")
+        sizes: Mapping[str, int] = dict.fromkeys(groups, sample)
+    else:
+        sizes = sample
+        if strangers := [name for name in sizes if name not in groups]:
+            raise ValueError(f"there is no category {strangers[0]!r}; there are {', '.join(groups)}")
     chosen: set[int] = set()
-    for name, indices in groups.items():
-        chosen.update(Random(f"{seed}:{name}").sample(indices, min(sample, len(indices))))
+    for name, size in sizes.items():
+        units = list(groups[name].values())
+        for trials in Random(f"{seed}:{name}").sample(units, min(size, len(units))):
+            chosen.update(trials)
     return [tasks[index] for index in sorted(chosen)]
 
 
@@ -100,23 +120,32 @@ def measure(
     tasks = sample_tasks(benchmark.tasks(), sample, seed)
     rows = run_tasks(benchmark, tasks, agent, width=width, on_result=on_result)
     floor = run_tasks(benchmark, tasks, OneByOne(Silent()), width=width)
-    return Measurement(benchmark.name, benchmark.version, sample, seed, summarise(rows), summarise(floor), tuple(rows))
+    return Measurement(
+        benchmark.name, benchmark.version, sample, seed, summarise(rows, seed), summarise(floor, seed), tuple(rows)
+    )
 
 
-def _category(name: str, rows: Sequence[TaskResult]) -> CategoryScore:
+def _category(name: str, rows: Sequence[TaskResult], seed: int) -> CategoryScore:
     kept = [row for row in rows if row.status != "infrastructure"]
-    passed = sum(row.score.passed for row in kept)
+    credits = [row.score.credit for row in kept]
     errors = sum(row.status == "error" for row in kept)
     counts: Counter[str] = Counter()
     for row in kept:
         counts.update(row.score.counts)
     return CategoryScore(
         category=name,
-        passed=passed,
+        passed=sum(row.score.passed for row in kept),
         scored=len(kept),
         errors=errors,
         masked=len(rows) - len(kept),
-        rate=passed / len(kept) if kept else None,
-        interval=wilson(passed, len(kept)) if kept else None,
-        counts=dict(counts),
+        rate=fmean(credits) if kept else None,
+        interval=_interval(credits, seed) if kept else None,
+        counts=dict(sorted(counts.items())),
     )
+
+
+def _interval(credits: Sequence[float], seed: int) -> Interval:
+    """Wilson's interval for a share, which a bootstrap would shrink to a point at 0 and at 1; else a bootstrap."""
+    if all(credit in (0, 1) for credit in credits):
+        return wilson(round(sum(credits)), len(credits))
+    return bootstrap_mean(credits, seed=seed)

@@ -27,12 +27,16 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header; numbers are set flush right. `folded` hides them behind the caption."""
+    """Rows under a header; numbers are set flush right.
+
+    `folded` hides them behind the caption, `sortable` sorts them by the heading that is clicked.
+    """
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     folded: bool = False
+    sortable: bool = False
     kind: ClassVar[str] = "table"
 
 

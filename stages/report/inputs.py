@@ -55,8 +55,8 @@ class Inputs:
         except (pa.ArrowInvalid, OSError) as error:
             raise ArtifactError(f"{path} is damaged ({error}): remove it and run its stage again") from None
 
-    def log(self, name: str) -> list[dict[str, Any]]:
-        """The lines of a JSON-lines log under `data/policy`.
+    def log(self, name: str, *, optional: bool = False) -> list[dict[str, Any]]:
+        """The lines of a JSON-lines log under `data/policy`; none if an optional one is missing.
 
         Raises:
             ArtifactError: the log is missing or a line is no JSON.
@@ -65,6 +65,8 @@ class Inputs:
         try:
             return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
         except FileNotFoundError:
+            if optional:
+                return []
             raise ArtifactError(f"{path} is missing: run `python -m stages.train`") from None
         except ValueError as error:
             raise ArtifactError(f"{path} is damaged ({error}): run `python -m stages.train` again") from None

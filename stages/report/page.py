@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from stages.report.blocks import Block
+from stages.report.blocks import Block, Table
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -22,8 +22,8 @@ class Section:
     blocks: Sequence[Block]
 
 
-def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """The page as text, its style sheet inside."""
+def render(title: str, subtitle: str, sections: Sequence[Section], links: Sequence[tuple[str, str]] = ()) -> str:
+    """The page as text, its style sheet inside; `links` are other pages, as (address, name)."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -31,4 +31,7 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html").render(title=title, subtitle=subtitle, sections=sections)
+    sortable = any(isinstance(block, Table) and block.sortable for section in sections for block in section.blocks)
+    return environment.get_template("page.html").render(
+        title=title, subtitle=subtitle, sections=sections, links=links, sortable=sortable
+    )

@@ -87,6 +87,18 @@ class Plotter:
             axes.set_visible(False)
         return self._save(figure, name, caption)
 
+    def band(
+        self, name: str, caption: str, steps: Sequence[float], values: Sequence[tuple[float, float, float]]
+    ) -> Figure:
+        """One quantity over training steps (mean, low, high), its interval as a band."""
+        figure, axes = self._canvas(9, 3.2)
+        means, lows, highs = zip(*values, strict=True)
+        axes.fill_between(steps, lows, highs, color=COLOURS[1], alpha=0.2, lw=0)
+        axes.plot(steps, means, color=COLOURS[1], lw=1.6, marker="o", markersize=4)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.set_xlabel("step")
+        return self._save(figure, name, caption)
+
     def _canvas(self, width: float, height: float) -> tuple[Any, Any]:
         figure, grid = _subplots(1, 1, width, height)
         return figure, grid[0]

@@ -20,7 +20,8 @@ class RewardRecord(BaseModel):
     """A scored episode: the total, its parts, and the verdicts they rest on.
 
     `matching` and `in_order` have one entry per ground-truth call, `levels` one per executed call.
-    A `masked` record says nothing about the model: its numbers are 0 and callers must drop it.
+    A `masked` record says nothing about the model: its numbers are 0 and callers must drop it. `outcome` is
+    the sparse verdict, where somebody has judged the final state; None elsewhere.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -37,6 +38,7 @@ class RewardRecord(BaseModel):
     budget: int = 0
     masked: bool = False
     abstention: bool = False
+    outcome: bool | None = None
 
 
 def score(

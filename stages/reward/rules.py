@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Kind: TypeAlias = Literal["dense", "outcome"]
 Matching: TypeAlias = Literal["one_to_one", "reuse"]
 
 
@@ -26,6 +27,7 @@ class RewardRules(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    kind: Kind = Field("dense", description="the weighted components, or 1 for the right outcome and else 0")
     weights: Weights = Weights()
     alpha: float = Field(0.5, ge=0, description="slope of the efficiency penalty")
     beta: float = Field(0.5, ge=0, description="slack of the call budget, as a share of the ground-truth calls")

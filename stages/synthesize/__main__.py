@@ -1,38 +1,51 @@
-"""`python -m stages.synthesize`: write grounded conversations with the teacher of `params.yaml`."""
+"""`python -m stages.synthesize`: write grounded conversations with the teacher of `params.yaml`.
+
+`draw` brings the diagram of the state machine in docs/state-machine.md up to date instead.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from stages.artifacts import DATA, REPORTS, read_table, replaced_directory, write_json, write_table
-from stages.conversations import CONVERSATIONS, Conversation, from_row, to_row
+from stages.conversations import CONVERSATIONS, from_row, to_row
 from stages.discover.edges import CHAINS, Chain, chain_from
-from stages.params import SynthesizeParams, TeacherParams
+from stages.params import ParamsError, SynthesizeParams, TeacherParams
 from stages.stage import StageContext, run_stage
 from stages.synthesize.converse import Dialogue
+from stages.synthesize.diagram import mermaid, redraw
 from stages.synthesize.draft import Draft, Drafter
 from stages.synthesize.mix import Job, make_jobs
+from stages.synthesize.pool import write_in_processes
 from stages.synthesize.shards import SHARD_SIZE, Shards
-from stages.teacher.client import Teacher, TeacherError
+from stages.synthesize.summary import summary
+from stages.synthesize.workers import write_on_ray
+from stages.teacher.errors import TeacherError
+from stages.teacher.estimate import Rehearsal
+from stages.teacher.team import Teachers, open_teachers
 
 CHAIN_TRIES = 8
 """Chains that are tried for one conversation before it counts as unwritten."""
 
+REHEARSED = 20
+"""Conversations from which a dry run reckons the whole."""
+
 
 class Writer:
-    """Writes the conversations of a run, shard by shard."""
+    """Writes the conversations of a run, shard by shard; with the teachers of `params.yaml` if it is given none."""
 
-    def __init__(self, ctx: StageContext[SynthesizeParams], chains: Sequence[Chain]) -> None:
+    def __init__(
+        self, ctx: StageContext[SynthesizeParams], chains: Sequence[Chain], teachers: Teachers | None = None
+    ) -> None:
         self._ctx = ctx
         self._chains = chains
-        self._teacher = Teacher(ctx.block(TeacherParams, "teacher"))
-        self._drafter = Drafter(ctx.catalog, ctx.params, ctx.seed)
+        self._teachers = teachers or Teachers(ctx.block(TeacherParams, "teacher"))
+        self._drafter = Drafter(ctx.catalog, chains, ctx.params, ctx.seed)
 
     async def shard(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
         """The rows of some jobs; a conversation that fails becomes a row that says why."""
@@ -43,7 +56,7 @@ class Writer:
         if draft is None:
             return {"id": job.id, "unwritten": "no_plan"}
         try:
-            made = await Dialogue(self._ctx.catalog, self._teacher, job, draft, self._ctx.params).play()
+            made = await Dialogue(self._ctx.catalog, self._teachers, job, draft, self._ctx.params).play()
         except TeacherError as error:
             return {"id": job.id, "unwritten": "teacher_failed", "detail": str(error)}
         return to_row(made)
@@ -61,21 +74,58 @@ class Writer:
 
 def main(ctx: StageContext[SynthesizeParams]) -> Sequence[Path]:
     """Write every conversation, resuming where a killed run stopped."""
-    source = DATA / "graph" / "chains.parquet"
-    chains = [chain_from(row) for row in read_table(source, CHAINS, ctx.catalog.fingerprint)]
-    jobs = make_jobs(chains, ctx.params, ctx.seed)
-    teacher = ctx.block(TeacherParams, "teacher")
-    key = hashlib.sha256(source.read_bytes() + teacher.model_dump_json().encode() + str(ctx.seed).encode())
-    shards = Shards(DATA / ".unfinished" / "synthesize", ctx.stamp, key.hexdigest()[:16])
-    rows = write_all(ctx, Writer(ctx, chains), jobs, shards)
+    chains, jobs, shards = prepare(ctx)
+    with open_teachers(ctx.block(TeacherParams, "teacher"), ctx.name) as teachers:
+        if ctx.params.workers == "ray":
+            write_on_ray(ctx, chains, jobs, shards, teachers.ledger)
+        elif ctx.params.processes > 1:
+            if not teachers.scripted:
+                raise ParamsError(
+                    "synthesize.processes is for the scripted teacher: any other is asked by one process, "
+                    "teacher.concurrency requests at once; set synthesize.processes to 1"
+                )
+            write_in_processes(ctx, chains, jobs, shards)
+        rows = write_all(ctx, Writer(ctx, chains, teachers), jobs, shards)
     written = [row for row in rows if "unwritten" not in row]
-    metrics = summary([from_row(row) for row in written], [row for row in rows if "unwritten" in row])
+    unwritten = [row for row in rows if "unwritten" in row]
+    metrics = summary(ctx.catalog, ctx.params, ctx.seed, [from_row(row) for row in written], unwritten)
+    if not teachers.scripted:
+        metrics["teacher"] = teachers.ledger.summary()
+        ctx.log_metrics(teachers.ledger.metrics())
     with replaced_directory(DATA / "conversations") as target:
         write_table(target / "conversations.parquet", CONVERSATIONS, written, ctx.stamp)
     write_json(REPORTS / "metrics" / "synthesize.json", metrics)
     ctx.log_metrics({k: v for k, v in metrics.items() if isinstance(v, int | float)})
     shards.remove()
     return [DATA / "conversations", REPORTS / "metrics" / "synthesize.json"]
+
+
+def dry_run(ctx: StageContext[SynthesizeParams]) -> Sequence[Path]:
+    """Say what the teacher would be asked and what it would cost, from a rehearsal of a few conversations."""
+    chains, jobs, shards = prepare(ctx)
+    starts = enumerate(range(0, len(jobs), SHARD_SIZE))
+    left = [job for n, start in starts if shards.read(n) is None for job in jobs[start : start + SHARD_SIZE]]
+    sample = left[:: max(1, len(left) // REHEARSED)][:REHEARSED]
+    teachers = Rehearsal(ctx.block(TeacherParams, "teacher"))
+    asyncio.run(Writer(ctx, chains, teachers).shard(sample))
+    teachers.show(f"{len(left)} of {len(jobs)} conversations are left", len(left) / max(1, len(sample)))
+    return []
+
+
+def draw(ctx: StageContext[SynthesizeParams]) -> Sequence[Path]:
+    """Print the state machine as a Mermaid diagram and bring docs/state-machine.md up to date."""
+    print(mermaid())
+    return [redraw()]
+
+
+def prepare(ctx: StageContext[SynthesizeParams]) -> tuple[list[Chain], list[Job], Shards]:
+    """The chains, the conversations to be written along them, and what is written already."""
+    source = DATA / "graph" / "chains.parquet"
+    chains = [chain_from(row) for row in read_table(source, CHAINS, ctx.catalog.fingerprint)]
+    shaping = ctx.block(TeacherParams, "teacher").shaping()
+    key = hashlib.sha256(source.read_bytes() + shaping.encode() + str(ctx.seed).encode()).hexdigest()[:16]
+    shards = Shards(DATA / ".unfinished" / "synthesize", ctx.stamp, key)
+    return chains, make_jobs(chains, ctx.params, ctx.seed), shards
 
 
 def write_all(
@@ -99,31 +149,5 @@ def write_all(
     return asyncio.run(run())
 
 
-def summary(written: Sequence[Conversation], unwritten: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Achieved counts and rates for the report."""
-    calls = [call for c in written for turn in c.turns for call in turn.calls]
-    steps = Counter(f"{t.state} --{t.event}--> {t.target}" for c in written for t in c.transitions)
-    return {
-        "conversations": len(written),
-        "unwritten": dict(sorted(Counter(str(row["unwritten"]) for row in unwritten).items())),
-        "kinds": _counts(c.kind for c in written),
-        "information": _counts(c.information for c in written if c.kind == "multi_turn"),
-        "perturbations": _counts(p for c in written for p in c.perturbations),
-        "personas": _counts(c.persona for c in written),
-        "servers": _counts(c.server for c in written),
-        "user_turns": sum(len(c.turns) for c in written),
-        "calls": len(calls),
-        "failed_calls": sum(not call.ok for call in calls),
-        "error_codes": _counts(call.error_code for call in calls if not call.ok),
-        "tools_called": len({call.name for call in calls}),
-        "transitions": dict(sorted(steps.items())),
-        "cost": round(sum(c.cost for c in written), 6),
-    }
-
-
-def _counts(values: Any) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))
-
-
 if __name__ == "__main__":
-    run_stage("synthesize", SynthesizeParams, main)
+    run_stage("synthesize", SynthesizeParams, main, {"draw": draw}, dry_run=dry_run)

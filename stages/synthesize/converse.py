@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Formatter
@@ -18,8 +18,11 @@ from stages.rollout import Episode
 from stages.synthesize.draft import Draft
 from stages.synthesize.machine import Event, Machine, State
 from stages.synthesize.mix import Job
+from stages.synthesize.scripts import DraftTurn
 from stages.synthesize.truth import ground_truth
-from stages.teacher.client import Completion, Teacher, TeacherError
+from stages.teacher.client import Completion
+from stages.teacher.errors import Failure
+from stages.teacher.team import Teachers
 
 MAX_ROUNDS = 12
 """Assistant messages in one user turn, before the turn is closed."""
@@ -46,15 +49,15 @@ class Dialogue:
 
     Args:
         catalog: the servers.
-        teacher: plays both sides.
+        teachers: play both sides.
         job: what is to be written.
         draft: its turns and visible tools.
         params: limits of recovery.
     """
 
-    def __init__(self, catalog: Catalog, teacher: Teacher, job: Job, draft: Draft, params: SynthesizeParams) -> None:
+    def __init__(self, catalog: Catalog, teachers: Teachers, job: Job, draft: Draft, params: SynthesizeParams) -> None:
         self._catalog = catalog
-        self._teacher = teacher
+        self._assistant, self._teachers = teachers.of("assistant"), teachers
         self._job = job
         self._draft = draft
         self._params = params
@@ -73,7 +76,7 @@ class Dialogue:
         turns = []
         for number, drafted in enumerate(self._draft.turns):
             start, ran = len(self._episode.messages), len(self._episode.calls)
-            self._episode.say(await self._ask(drafted.user))
+            self._episode.say(await self._ask(drafted))
             self._machine.fire(Event.QUERY_WRITTEN)
             await self._act(drafted.assistant)
             self._machine.fire(Event.ANSWERED)
@@ -89,15 +92,17 @@ class Dialogue:
         else:
             self._machine.fire(Event.CLARIFY if following[0].clarifies else Event.FOLLOW_UP)
 
-    async def _ask(self, script: Mapping[str, Any]) -> str:
+    async def _ask(self, drafted: DraftTurn) -> str:
+        """The user's next message; who writes it is shown the last reply and the live state of this moment."""
+        script = drafted.user
         prompt = _prompt(str(script["role"]), persona=self._job.persona, date=self._date)
-        material = json.dumps(_material(script), ensure_ascii=False)
-        last = [m for m in self._episode.messages[-1:] if script["role"] == "details"]
-        messages = [Message("system", prompt), *last, Message("user", material)]
-        completion = await self._teacher.complete(messages, script=script, seed=self._job.index)
+        material = json.dumps(_material(script, drafted.context), ensure_ascii=False)
+        messages = [Message("system", prompt), *self._episode.messages[-1:], Message("user", material)]
+        teacher = self._teachers.of("user" if script["role"] == "details" else "query")
+        completion = await teacher.complete(messages, script=script, seed=self._job.index)
         text = self._spent.add(completion).content
         if not text.strip():
-            raise TeacherError(f"{self._teacher.params.model}: a call where a user's message was asked for")
+            raise teacher.unusable(Failure.EMPTY, "a call where a user's message was asked for")
         return text
 
     async def _act(self, script: Mapping[str, Any]) -> None:
@@ -107,7 +112,7 @@ class Dialogue:
         failed: list[ExecutedCall] = []
         recoveries = 0
         for _ in range(MAX_ROUNDS):
-            completion = await self._teacher.complete(
+            completion = await self._assistant.complete(
                 [system, *self._episode.messages], script=script, tools=self._draft.tools, seed=self._job.index
             )
             reply = self._spent.add(completion)
@@ -158,13 +163,13 @@ class Dialogue:
             turns=turns,
             context=draft.context,
             transitions=tuple(self._machine.transitions),
-            teacher=self._teacher.params.model,
+            teacher=self._assistant.params.model,
             cost=self._spent.cost,
             reference_date=self._date,
         )
 
 
-def _material(script: Mapping[str, Any]) -> dict[str, Any]:
+def _material(script: Mapping[str, Any], context: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """What the writer of a user message is told; the plan of calls is not part of it."""
     if script["role"] == "details":
         return {"values": script["values"], "where": script["parents"]}
@@ -177,7 +182,13 @@ def _material(script: Mapping[str, Any]) -> dict[str, Any]:
         }
         for sentence in script["sentences"]
     ]
-    return {"wants": wants}
+    silent = {value for sentence in script["sentences"] for value in _unsaid(sentence)}
+    shown = {kind: [name for name in names if name not in silent] for kind, names in context.items()}
+    return {"wants": wants, "context": shown, "last_turn": script["after"], "try_again": script["retries"]}
+
+
+def _unsaid(sentence: Mapping[str, Any]) -> list[str]:
+    return [v for k, v in sentence["values"].items() if k.partition(".")[0] in sentence["withheld"]]
 
 
 def _mentioned(sentence: Mapping[str, Any]) -> list[str]:

@@ -6,41 +6,31 @@ A scripted teacher acts it out; a teacher that thinks sees only the request's ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from servers.kernel.catalog import Catalog
 from servers.kernel.dice import Dice
-from servers.kernel.requests import placeholders
 from servers.kernel.server import ToolServer
 from servers.kernel.session import Session
 from servers.kernel.tool import Tool
 from stages.discover.edges import Chain
 from stages.params import SynthesizeParams
 from stages.records import Json, ToolSpec
-from stages.sampling import LiveState, PlannedCall, shown_entities
+from stages.sampling import LiveState, Thing, shown_entities
+from stages.synthesize.agenda import ACTIONS_PER_TURN, Agenda, asked_tools
+from stages.synthesize.course import Course
+from stages.synthesize.knowledge import Knowledge
 from stages.synthesize.mix import Job
 from stages.synthesize.perturb import visible_tools
-from stages.synthesize.plan import Knowledge, Planner, Sentence, TurnPlan, shown_fields
-
-ACTIONS_PER_TURN = 2
-"""Most things that one user turn asks for."""
-
-CALLS_AROUND_A_MISTAKE = 3
-"""Fewest right calls of a turn in which the scripted teacher may err."""
+from stages.synthesize.plan import Planner
+from stages.synthesize.scripts import DraftTurn, assistant_script, query_script
+from stages.synthesize.setbacks import enabling_tools
+from stages.synthesize.silence import silent_turn
 
 CONTEXT_THINGS = 8
 """Live things of each kind that the sampling context shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class DraftTurn:
-    """One user turn as scripts for the user and for the assistant."""
-
-    user: Mapping[str, Any]
-    assistant: Mapping[str, Any]
-    clarifies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +48,26 @@ class Drafter:
 
     The live state of a fresh session is read once for each server, since it is the same for every
     conversation; later turns read theirs anew.
+
+    Args:
+        catalog: the servers.
+        chains: those that follow-ups are taken from.
+        params: rates and sizes.
+        seed: of every draw.
     """
 
-    def __init__(self, catalog: Catalog, params: SynthesizeParams, seed: int) -> None:
+    def __init__(self, catalog: Catalog, chains: Sequence[Chain], params: SynthesizeParams, seed: int) -> None:
         self._catalog = catalog
         self._params = params
         self._seed = seed
         self._fresh: dict[tuple[str, int], LiveState] = {}
+        self._agenda = Agenda(chains)
+        self._enabling = enabling_tools(
+            pair
+            for chain in chains
+            for pair, label in zip(pairwise(chain.tools), chain.labels, strict=False)
+            if label == "implicit"
+        )
 
     def draft(self, job: Job) -> Draft | None:
         """The draft of one conversation, or None when the live state offers no way to make it."""
@@ -77,28 +80,18 @@ class Drafter:
 
     def _multi_turn(self, job: Job, dice: Dice) -> Draft | None:
         server = self._catalog.servers[job.chain.server]
-        session, known = Session(self._catalog.world(job.world)), Knowledge()
-        turns: list[DraftTurn] = []
-        needed: dict[str, None] = {}
-        for actions in self._split(job, server, dice):
-            withhold = job.information != "complete" and not turns
-            session.user_turn()
-            if withhold:
-                session.user_turn()
-            planner = self._planner(server, session, known, dice, fresh=not turns)
-            plan = planner.plan(actions)
-            if plan is None:
-                if not turns:
-                    return None
-                break
-            made = self._turns(job, plan, server, withhold, not turns, dice)
-            if made is None:
-                return None
-            turns += made
-            session, known = planner.session, planner.known
-            needed.update((call.name, None) for batch in plan.batches for call in batch)
-        tools, applied = visible_tools(self._catalog, server, list(needed), (), self._params, dice)
-        return Draft(tuple(turns), tools, applied, self._context(job, server, needed))
+        sampling = Dice(self._seed, f"context/{job.index}")
+        course = Course(
+            job, server, self._params, self._enabling, dice,
+            planner=lambda session, known: self._planner(job, server, session, known, dice),
+            sample=lambda live, tools: _names(live, [server.tools[name] for name in tools], sampling),
+        )  # fmt: skip
+        turns = course.turns(Session(self._catalog.world(job.world)), self._agenda.of(job, server, dice))
+        if turns is None:
+            return None
+        needed = _called(turns)
+        tools, applied = visible_tools(self._catalog, server, needed, (), self._params, dice)
+        return Draft(turns, tools, applied, self._context(job, server, needed))
 
     def _unfinished(self, job: Job, dice: Dice) -> Draft | None:
         """A request that ends in a question or a refusal: a value or a tool is missing."""
@@ -109,27 +102,26 @@ class Drafter:
         if job.kind == "abstention":
             actions = actions[-1:]
         actions = actions[-ACTIONS_PER_TURN:]
-        plan = self._planner(server, session, Knowledge(), dice, fresh=True).plan(actions)
+        plan = self._planner(job, server, session, Knowledge(), dice).plan(actions)
         if plan is None:
             return None
         if not job.missing_function:
-            made = self._turns(job, plan, server, True, True, dice)
-            if made is None:
+            silence = silent_turn(plan, server, job, dice, session)
+            if silence is None:
                 return None
-            turns, done, hidden = made[:1], 0, set[str]()
+            turn, hidden = silence.ask, set[str]()
+            needed = list(dict.fromkeys(call.name for batch in plan.batches for call in batch))
         else:
             done = plan.ends[-2] if len(plan.ends) > 1 else 0
-            hidden = {actions[-1]}
-            close = "offer" if done else "decline" if job.kind == "abstention" else "offer"
-            script = _assistant(plan.batches[:done], close=close)
-            turns = [DraftTurn(_query(plan.sentences, job.persona, True), script)]
-        needed = dict.fromkeys(call.name for batch in plan.batches[:done] for call in batch)
-        if not job.missing_function:
-            needed = dict.fromkeys(call.name for batch in plan.batches for call in batch)
-        if hidden & needed.keys():
+            script = assistant_script(
+                plan.batches[:done], "decline" if job.kind == "abstention" else "offer", actions=plan.actions[:-1]
+            )
+            turn, hidden = DraftTurn(query_script(plan.sentences, job.persona), script), {actions[-1]}
+            needed = _called([turn])
+        if hidden & set(needed):
             return None
-        tools, applied = visible_tools(self._catalog, server, list(needed), hidden, self._params, dice)
-        return Draft(tuple(turns), tools, applied, self._context(job, server, needed))
+        tools, applied = visible_tools(self._catalog, server, needed, hidden, self._params, dice)
+        return Draft((turn,), tools, applied, self._context(job, server, needed))
 
     def _irrelevant(self, job: Job, dice: Dice) -> Draft | None:
         """A question that none of the visible tools has to do with."""
@@ -138,133 +130,57 @@ class Drafter:
             return None
         other, session = dice.choice(others), Session(self._catalog.world(job.world))
         session.user_turn()
-        name = dice.choice(sorted(other.tools))
-        plan = self._planner(other, session, Knowledge(), dice, fresh=True).plan([name])
+        plan = self._planner(job, other, session, Knowledge(), dice).plan([dice.choice(sorted(other.tools))])
         if plan is None:
             return None
         server = self._catalog.servers[job.chain.server]
         tools, applied = visible_tools(self._catalog, server, job.chain.tools, set(other.tools), self._params, dice)
         names = ("irrelevance", *(a for a in applied if a != "missing_function"))
-        turn = DraftTurn(_query(plan.sentences, job.persona, True), _assistant((), close="decline"))
-        return Draft((turn,), tools, names, {})
+        turn = DraftTurn(query_script(plan.sentences, job.persona), assistant_script((), "decline"))
+        return Draft((turn,), tools, names, {"asked_server": other.name})
 
-    def _split(self, job: Job, server: ToolServer, dice: Dice) -> list[list[str]]:
-        """The chain's actions over the user turns; tools of the server fill turns that it leaves empty."""
-        actions = asked_tools(server, job.chain)
-        turns: list[list[str]] = []
-        while actions and len(turns) < job.turns:
-            size = min(len(actions), dice.integer(1, ACTIONS_PER_TURN))
-            turns.append(actions[:size])
-            actions = actions[size:]
-        spare = dice.shuffled([name for name in server.tools if name not in job.chain.tools])
-        while len(turns) < job.turns and spare:
-            turns.append([spare.pop()])
-        return turns
+    def _planner(self, job: Job, server: ToolServer, session: Session, known: Knowledge, dice: Dice) -> Planner:
+        return Planner(self._catalog, server, session, known, dice, self._fresh_state(server, session), job.persona)
 
-    def _turns(
-        self, job: Job, plan: TurnPlan, server: ToolServer, withhold: bool, first: bool, dice: Dice
-    ) -> list[DraftTurn] | None:
-        if not withhold:
-            batches = self._mistaken(plan, server, dice)
-            return [DraftTurn(_query(plan.sentences, job.persona, first), _assistant(batches))]
-        said = plan.sentences[0]
-        elsewhere = {word for other in plan.sentences[1:] for word in (*other.values.values(), *other.parents)}
-        silent = withheld(server.tools[said.tool], said, job.information, dice, elsewhere)
-        if not silent:
+    def _fresh_state(self, server: ToolServer, session: Session) -> LiveState | None:
+        """The shared reading of a session on which only time has passed."""
+        if any(entry.tool for entry in session.log):
             return None
-        asked = Sentence(said.tool, said.ask, said.values, (), tuple(silent))
-        ask = DraftTurn(
-            _query((asked, *plan.sentences[1:]), job.persona, first),
-            _assistant((), close="question", missing=list(silent)),
-        )
-        reply = DraftTurn(
-            {"role": "details", "values": silent, "parents": said.parents}, _assistant(plan.batches), clarifies=True
-        )
-        return [ask, reply]
-
-    def _mistaken(self, plan: TurnPlan, server: ToolServer, dice: Dice) -> tuple[tuple[PlannedCall, ...], ...]:
-        """Sometimes the assistant first tries the name of a thing where its id belongs.
-
-        Short turns are spared: one failure among few calls would get the conversation rejected.
-        """
-        if not dice.chance(self._params.mistake_rate) or sum(map(len, plan.batches)) < CALLS_AROUND_A_MISTAKE:
-            return plan.batches
-        for position, batch in enumerate(plan.batches):
-            tool = server.tools[batch[0].name]
-            for thing in plan.things:
-                for parameter in tool.parameters:
-                    fits = batch[0].arguments.get(parameter.name) == thing.id and thing.label != thing.id
-                    if position and fits and not parameter.natural:
-                        wrong = PlannedCall(tool.name, {**batch[0].arguments, parameter.name: thing.label})
-                        return ((wrong,), *plan.batches)
-        return plan.batches
-
-    def _planner(self, server: ToolServer, session: Session, known: Knowledge, dice: Dice, *, fresh: bool) -> Planner:
-        live = self._fresh_state(server, session) if fresh else None
-        return Planner(self._catalog, server, session, known, dice, live)
-
-    def _fresh_state(self, server: ToolServer, session: Session) -> LiveState:
         key = (server.name, len(session.log))
         if key not in self._fresh:
             self._fresh[key] = LiveState(self._catalog, server, session)
         return self._fresh[key]
 
-    def _context(self, job: Job, server: ToolServer, needed: Mapping[str, None]) -> dict[str, Json]:
-        """The compact sampling context: real things of every kind that the needed tools touch, drawn anew
-        for every `refresh_every` conversations.
-        """
+    def _context(self, job: Job, server: ToolServer, needed: Iterable[str]) -> Mapping[str, Json]:
+        """The sampling context, drawn anew for every `refresh_every` conversations."""
         session = Session(self._catalog.world(job.world))
         session.user_turn()
-        live = self._fresh_state(server, session)
         dice = Dice(self._seed, f"context/{server.name}/{job.index // self._params.refresh_every}")
-        context: dict[str, Json] = {}
-        for kind in sorted({k for name in needed for k in _kinds(server.tools[name])}):
-            things = dice.sample(live.things(kind), CONTEXT_THINGS)
-            context[kind] = [{"id": thing.id, "label": thing.label} for thing in things]
-        return context
+        live = self._fresh_state(server, session)
+        assert live is not None
+        tools = [server.tools[name] for name in needed]
+        kinds = {kind for tool in tools for kind in _taken(tool) | shown_entities(tool)}
+        return {
+            kind: [{"id": thing.id, "label": thing.label} for thing in things]
+            for kind, things in _sample(live, kinds, dice).items()
+        }
 
 
-def asked_tools(server: ToolServer, chain: Chain) -> list[str]:
-    """The tools of a chain that a person asks for: not the lookups that only feed the next call."""
-    asked = []
-    for position, name in enumerate(chain.tools):
-        feeds = position < len(chain.labels) and chain.labels[position] == "explicit"
-        if not (feeds and server.tools[name].read_only):
-            asked.append(name)
-    return asked
+def _names(live: LiveState, tools: Iterable[Tool], dice: Dice) -> dict[str, list[str]]:
+    """What people call live things that some tools take; those without a name are left out."""
+    sample = _sample(live, {kind for tool in tools for kind in _taken(tool)}, dice)
+    return {kind: [thing.label for thing in things if thing.label != thing.id] for kind, things in sample.items()}
 
 
-def withheld(tool: Tool, sentence: Sentence, level: str, dice: Dice, elsewhere: Collection[str]) -> dict[str, str]:
-    """Required values that the request mentions and leaves unsaid: all of them when minimal, else one.
-
-    What another sentence says (`elsewhere`) cannot be withheld, nor can one of a few words that the phrasing
-    is built around (an enum).
-    """
-    wanted = placeholders(sentence.ask)
-    options = {}
-    for parameter in tool.parameters:
-        if parameter.required and parameter.name in wanted and "enum" not in parameter.schema:
-            fields = [f"{parameter.name}.{field}" for field in shown_fields(sentence.ask, parameter.name)]
-            values = [sentence.values[key] for key in fields or [parameter.name]]
-            if not any(value in elsewhere for value in values):
-                options[parameter.name] = ", ".join(values)
-    if level != "minimal" and options:
-        name = dice.choice(sorted(options))
-        return {name: options[name]}
-    return options
+def _sample(live: LiveState, kinds: Iterable[str], dice: Dice) -> dict[str, list[Thing]]:
+    return {kind: dice.sample(live.things(kind), CONTEXT_THINGS) for kind in sorted(kinds)}
 
 
-def _query(sentences: tuple[Sentence, ...], persona: str, first: bool) -> dict[str, Any]:
-    said = [asdict(sentence) for sentence in sentences]
-    return {"role": "query", "sentences": said, "persona": persona, "first": first}
+def _called(turns: Iterable[DraftTurn]) -> list[str]:
+    """The tools that the scripts call, in order."""
+    calls = (call for turn in turns for batch in turn.assistant["batches"] for call in batch)
+    return list(dict.fromkeys(call["name"] for call in calls))
 
 
-def _assistant(
-    batches: tuple[tuple[PlannedCall, ...], ...], close: str = "answer", missing: list[str] | None = None
-) -> dict[str, Any]:
-    calls = [[{"name": c.name, "arguments": dict(c.arguments)} for c in batch] for batch in batches]
-    return {"role": "assistant", "batches": calls, "close": close, "missing": missing or []}
-
-
-def _kinds(tool: Tool) -> set[str]:
-    return {p.entity for p in tool.parameters if p.entity} | shown_entities(tool)
+def _taken(tool: Tool) -> set[str]:
+    return {p.entity for p in tool.parameters if p.entity}

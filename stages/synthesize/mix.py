@@ -1,9 +1,12 @@
-"""Which conversations are written: kinds and perturbations by the published shares, chains in turn."""
+"""Which conversations are written: kinds and perturbations by the published shares, chains by rarity of their tools."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from servers.kernel.dice import Dice
 from stages.conversations import Information, Kind
@@ -16,7 +19,8 @@ from stages.teacher.wording import PERSONAS
 class Job:
     """One conversation to be written.
 
-    `missing_function` hides a tool that the chain needs; `irrelevant` asks another server's question.
+    `turns` is how many times the user speaks at most. `missing_function` hides a tool that the chain needs;
+    `irrelevant` asks another server's question; `setback` asks for something that the live state refuses.
     """
 
     index: int
@@ -28,6 +32,7 @@ class Job:
     turns: int
     missing_function: bool
     irrelevant: bool
+    setback: bool = False
 
     @property
     def id(self) -> str:
@@ -35,13 +40,31 @@ class Job:
         return f"conv-{self.index:06d}"
 
 
+class ChainDraw:
+    """Draws chains, each as likely as its tools are rare among the chains.
+
+    A tool that stands in `n` chains gives 1/n to each of them, so every tool is the seed of as many
+    conversations as any other, and a server gets conversations in proportion to its tools.
+    """
+
+    def __init__(self, chains: Sequence[Chain]) -> None:
+        used = Counter(name for chain in chains for name in chain.tools)
+        self._chains = chains
+        self._bounds = list(accumulate(sum(1 / used[name] for name in chain.tools) for chain in chains))
+
+    def draw(self, dice: Dice) -> Chain:
+        """One chain."""
+        place = bisect_right(self._bounds, dice.unit() * self._bounds[-1])
+        return self._chains[min(place, len(self._chains) - 1)]
+
+
 def make_jobs(chains: Sequence[Chain], params: SynthesizeParams, seed: int) -> list[Job]:
     """Every conversation of a run; job `n` depends only on the seed and on `n`."""
-    order = Dice(seed, "jobs/chains").shuffled(chains)
-    return [_job(n, order[n % len(order)], params, seed) for n in range(params.conversations)]
+    draw = ChainDraw(chains)
+    return [_job(n, draw, params, seed) for n in range(params.conversations)]
 
 
-def _job(index: int, chain: Chain, params: SynthesizeParams, seed: int) -> Job:
+def _job(index: int, draw: ChainDraw, params: SynthesizeParams, seed: int) -> Job:
     dice = Dice(seed, f"job/{index}")
     mix, level = params.mix, params.information
     multi = 1 - mix.clarification - mix.abstention
@@ -60,13 +83,14 @@ def _job(index: int, chain: Chain, params: SynthesizeParams, seed: int) -> Job:
     return Job(
         index=index,
         kind=kind,
-        chain=chain,
+        chain=draw.draw(dice),
         world=seed,
         persona=dice.choice(PERSONAS),
         information=information if not hides else "complete",
-        turns=2 if dice.chance(params.stop_after_two) else params.max_turns,
+        turns=min(2, params.max_turns) if dice.chance(params.stop_after_two) else params.max_turns,
         missing_function=hides,
         irrelevant=irrelevant,
+        setback=kind == "multi_turn" and params.max_turns > 1 and dice.chance(params.setback_rate),
     )
 
 

@@ -8,60 +8,39 @@ up first, unless an earlier result of the conversation has shown them.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from servers.kernel.catalog import Catalog
 from servers.kernel.dice import Dice
 from servers.kernel.requests import placeholders
 from servers.kernel.server import ToolServer
 from servers.kernel.session import Session
-from servers.kernel.tool import Parameter, Tool
-from stages.records import Json
-from stages.sampling import Binding, LiveState, PlannedCall, Sighting, Thing, shown_entities, walk
+from servers.kernel.tool import Tool
+from stages.sampling import Binding, LiveState, PlannedCall, Thing
+from stages.synthesize.knowledge import Knowledge
+from stages.synthesize.sentences import Sentence, parameter_of, sentence_for, shown_fields
+from stages.teacher.wording import liking
 
-TRIES = 12
+TRIES = 40
 """How many bindings are drawn for one tool before the plan is given up."""
 
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """One thing that the user asks for: a phrasing, what fills it, and what is left unsaid.
-
-    `parents` names the holders of things that the phrasing alone does not place.
-    """
-
-    tool: str
-    ask: str
-    values: Mapping[str, str]
-    parents: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
+Batches = tuple[tuple[PlannedCall, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
     """A turn: its sentences and its batches of calls (the calls of one batch are independent).
 
-    `ends[i]` is how many batches the first i + 1 sentences take.
+    `ends[i]` is how many batches the first i + 1 sentences take. `actions` are the calls that the sentences
+    ask for, one for each, and `things` what they name.
     """
 
     sentences: tuple[Sentence, ...]
-    batches: tuple[tuple[PlannedCall, ...], ...]
+    batches: Batches
     ends: tuple[int, ...]
     things: tuple[Thing, ...]
-
-
-@dataclass(slots=True)
-class Knowledge:
-    """What the conversation has brought to light.
-
-    `shown` holds, for each id seen in a result, all fields that were shown of it; `outputs` the things that
-    the last action returned, by kind.
-    """
-
-    shown: dict[str, dict[str, Json]] = field(default_factory=dict)
-    outputs: dict[str, Thing] = field(default_factory=dict)
+    actions: tuple[PlannedCall, ...]
 
 
 class Planner:
@@ -74,6 +53,7 @@ class Planner:
         known: what the conversation has shown so far; it is not changed.
         dice: decides phrasings, things and values.
         live: the live state at this moment, if somebody has read it already.
+        persona: who speaks; likes some phrasings better than others.
     """
 
     def __init__(
@@ -84,41 +64,130 @@ class Planner:
         known: Knowledge,
         dice: Dice,
         live: LiveState | None = None,
+        persona: str = "plain",
     ) -> None:
+        self.server = server
+        self.session = session.fork()
+        self.known = known.copy()
+        self.live = live or LiveState(catalog, server, session)
+        self.dice = dice
         self._catalog = catalog
-        self._server = server
-        self._session = session.fork()
-        self._known = Knowledge({key: dict(value) for key, value in known.shown.items()}, dict(known.outputs))
-        self._dice = dice
-        self._live = live or LiveState(catalog, server, session)
+        self._persona = persona
+        self._start, self._before = session.fork(), known
         self._sentences: list[Sentence] = []
-        self._batches: list[tuple[PlannedCall, ...]] = []
-        self._ends: list[int] = []
+        self._parts: list[Batches] = []
         self._things: list[Thing] = []
 
-    @property
-    def session(self) -> Session:
-        """The planning session, after every call planned so far."""
-        return self._session
+    def plan(self, tools: Sequence[str], *, together: bool = False) -> TurnPlan | None:
+        """A turn that asks for these tools in order, or None when the live state offers no way.
 
-    @property
-    def known(self) -> Knowledge:
-        """What the conversation will have shown by then."""
-        return self._known
-
-    def plan(self, tools: Sequence[str]) -> TurnPlan | None:
-        """A turn that asks for these tools in order, or None when the live state offers no way."""
+        Args:
+            tools: one for each sentence.
+            together: whether to call in parallel what does not depend on each other.
+        """
         for name in tools:
-            if not self._add(self._server.tools[name], tools):
+            if not self._add(self.server.tools[name]):
                 return None
-        return TurnPlan(tuple(self._sentences), tuple(self._batches), tuple(self._ends), tuple(self._things))
+        return (self.in_parallel() if together else None) or self.finished()
 
-    def _add(self, tool: Tool, tools: Sequence[str]) -> bool:
-        for _ in range(TRIES):
-            binding = self._live.working_binding(tool, self._dice, self._carried(tool), tries=TRIES)
-            if binding is None:
+    def finished(self) -> TurnPlan:
+        """The turn as planned so far, one call for each sentence after its lookups."""
+        batches = [batch for part in self._parts for batch in part]
+        ends = [sum(map(len, self._parts[: n + 1])) for n in range(len(self._parts))]
+        actions = tuple(part[-1][0] for part in self._parts)
+        return TurnPlan(tuple(self._sentences), tuple(batches), tuple(ends), tuple(self._things), actions)
+
+    def bindings(self, tool: Tool, tries: int = TRIES) -> Iterator[Binding]:
+        """Arguments for a tool that a request can name without doubt, in the persona's phrasings."""
+        asks = self.live.requests[tool.name].ask
+        weights = [liking(self._persona, ask) for ask in asks]
+        carried = self._carried(tool)
+        for _ in range(tries):
+            binding = self.live.bind(tool, self.dice, carried, self.dice.weighted(asks, weights))
+            if binding is not None and self._is_clear(tool, binding):
+                yield binding
+
+    def run(self, tool: Tool, binding: Binding, *, refused: bool = False) -> bool:
+        """Add a sentence with its lookups and its action, each run on the planning session.
+
+        Args:
+            tool: what is asked for.
+            binding: its arguments.
+            refused: whether the action is to fail; it then changes nothing.
+        """
+        lookups = self._lookups(tool, binding)
+        if lookups is None:
+            return False
+        fork, known = self.session.fork(), self.known.copy()
+        action = PlannedCall(tool.name, binding.arguments)
+        for call in (call for batch in lookups for call in batch):
+            outcome = self.server.call(fork, call.name, call.arguments)
+            if not outcome.ok:
                 return False
-            if self._is_clear(tool, binding) and self._run(tool, binding):
+            known.learn(self.server, call, outcome.text, is_action=False)
+        outcome = self.server.call(fork, action.name, action.arguments)
+        if outcome.ok == refused or (outcome.ok and self._is_dead(tool, fork)):
+            return False
+        sentence = sentence_for(tool, binding, {thing.id for thing in self.known.outputs.values()})
+        if outcome.ok:
+            known.learn(self.server, action, outcome.text, is_action=True)
+        self.session, self.known = fork, known
+        self._note(sentence, (*lookups, (action,)), [thing for group in binding.things.values() for thing in group])
+        if outcome.ok and not tool.read_only:
+            self.live = LiveState(self._catalog, self.server, fork)
+        return True
+
+    def run_again(self, action: PlannedCall) -> bool:
+        """Add a call whose arguments were all said before, without a sentence of its own."""
+        outcome = self.server.call(self.session, action.name, action.arguments)
+        if not outcome.ok:
+            return False
+        self.known.learn(self.server, action, outcome.text, is_action=True)
+        self._parts.append(((action,),))
+        return True
+
+    def works(self, tool: Tool, binding: Binding) -> bool:
+        """Whether a binding succeeds at this moment."""
+        return self.server.call(self.session.fork(), tool.name, binding.arguments).ok
+
+    def in_parallel(self, refused: PlannedCall | None = None) -> TurnPlan | None:
+        """The turn so far with calls side by side, the actions last; None where one needs another's result.
+
+        Args:
+            refused: the one call that is to fail.
+        """
+        depth = max(map(len, self._parts))
+        padded = [((),) * (depth - len(part)) + part for part in self._parts]
+        batches = tuple(tuple(call for batch in level for call in batch) for level in zip(*padded, strict=True))
+        session, known = self._start.fork(), self._before.copy()
+        for batch in batches:
+            if not all(known.justifies(self.server, call) for call in batch):
+                return None
+            for call in batch:
+                outcome = self.server.call(session, call.name, call.arguments)
+                if outcome.ok == (call == refused):
+                    return None
+                if outcome.ok:
+                    known.learn(self.server, call, outcome.text, is_action=batch is batches[-1])
+        self.session, self.known = session, known
+        self.live = LiveState(self._catalog, self.server, session)
+        return replace(self.finished(), batches=batches, ends=(len(batches),) * len(self._parts))
+
+    def _is_dead(self, tool: Tool, after: Session) -> bool:
+        """Whether a change has changed nothing: the turn's outcome would be met by doing nothing at all."""
+        return not tool.read_only and after.state_hash in (self.session.state_hash, self._start.state_hash)
+
+    def _note(self, sentence: Sentence, batches: Batches, things: Sequence[Thing]) -> None:
+        self._sentences.append(sentence)
+        self._parts.append(batches)
+        self._things += things
+
+    def _add(self, tool: Tool) -> bool:
+        done = [part[-1][0] for part in self._parts]
+        for binding in self.bindings(tool):
+            if PlannedCall(tool.name, binding.arguments) in done or not self.works(tool, binding):
+                continue
+            if self.run(tool, binding):
                 return True
         return False
 
@@ -126,7 +195,7 @@ class Planner:
         """Parameters that take what an earlier action of the conversation returned."""
         carried: dict[str, Thing] = {}
         for p in tool.parameters:
-            output = self._known.outputs.get(p.entity or "")
+            output = self.known.outputs.get(p.entity or "")
             if output and p.required and p.schema.get("type") != "array" and output not in carried.values():
                 carried[p.name] = output
         return carried
@@ -138,24 +207,24 @@ class Planner:
             if parameter.required and parameter.name not in wanted and parameter.name not in binding.things:
                 return False
         for name, things in binding.things.items():
-            parameter = _parameter(tool, name)
-            if parameter.natural and wanted.get(name, "") == "":
-                continue
             fields = shown_fields(binding.ask, name)
-            if name not in wanted or not fields:
+            if parameter_of(tool, name).natural and not fields:
+                continue
+            if name not in wanted or not fields or not all(self.is_named_by(thing, fields) for thing in things):
                 return False
-            for thing in things:
-                if any(thing.shown.get(field) in (None, "") for field in fields):
-                    return False
-                if thing is not self._known.outputs.get(thing.entity) and not self._is_unique(thing, fields):
-                    return False
-                if not all(self._can_be_named(parent) for parent in thing.parents):
-                    return False
         return True
+
+    def is_named_by(self, thing: Thing, fields: Sequence[str]) -> bool:
+        """Whether these fields of a thing tell it from all others of its kind."""
+        if any(thing.shown.get(field) in (None, "") for field in fields):
+            return False
+        if thing is not self.known.outputs.get(thing.entity) and not self._is_unique(thing, fields):
+            return False
+        return all(self._can_be_named(parent) for parent in thing.parents)
 
     def _can_be_named(self, thing: Thing) -> bool:
         """Whether a person has a word for a thing that is no opaque id."""
-        tools = self._server.tools.values()
+        tools = self.server.tools.values()
         natural = any(p.natural and p.entity == thing.entity for tool in tools for p in tool.parameters)
         return natural or thing.label != thing.id
 
@@ -164,105 +233,31 @@ class Planner:
             parents = tuple(parent.id for parent in other.parents)
             return (*(str(other.shown.get(name)) for name in fields), *parents)
 
-        return sum(key(other) == key(thing) for other in self._live.things(thing.entity)) == 1
+        return sum(key(other) == key(thing) for other in self.live.things(thing.entity)) == 1
 
-    def _run(self, tool: Tool, binding: Binding) -> bool:
-        """Add the lookups and the action, running each on the planning session."""
-        lookups = self._lookups(tool, binding)
-        if lookups is None:
-            return False
-        action = PlannedCall(tool.name, binding.arguments)
-        fork = self._session.fork()
-        texts: list[tuple[PlannedCall, str]] = []
-        for call in [*(call for batch in lookups for call in batch), action]:
-            outcome = self._server.call(fork, call.name, call.arguments)
-            if not outcome.ok:
-                return False
-            texts.append((call, outcome.text))
-        self._session = fork
-        self._sentences.append(self._sentence(tool, binding))
-        for call, text in texts:
-            self._learn(call, text, is_action=call is action)
-        self._batches += [*lookups, (action,)]
-        self._ends.append(len(self._batches))
-        self._things += [thing for group in binding.things.values() for thing in group]
-        if not tool.read_only:
-            self._live = LiveState(self._catalog, self._server, fork)
-        return True
-
-    def _lookups(self, tool: Tool, binding: Binding) -> list[tuple[PlannedCall, ...]] | None:
+    def _lookups(self, tool: Tool, binding: Binding) -> Batches | None:
         """Calls that find what the request names, as batches of independent calls; None if nothing finds it."""
         levels: list[list[PlannedCall]] = []
-        done = {(c.name, json.dumps(c.arguments, sort_keys=True)) for batch in self._batches for c in batch}
+        done = {_key(call) for part in self._parts for batch in part for call in batch}
         for name, things in binding.things.items():
             fields = shown_fields(binding.ask, name)
-            if _parameter(tool, name).natural and not fields:
+            if parameter_of(tool, name).natural and not fields:
                 continue
             for thing in things:
-                if thing.id in self._known.shown:
+                if thing.id in self.known.shown:
                     continue
                 mentioned = str(thing.shown.get(fields[0], "")) if fields else ""
-                calls = self._live.lookup(thing, mentioned, self._known.shown)
+                calls = self.live.lookup(thing, mentioned, self.known.shown)
                 if calls is None:
                     return None
                 for depth, call in enumerate(calls):
-                    key = (call.name, json.dumps(call.arguments, sort_keys=True))
                     while len(levels) <= depth:
                         levels.append([])
-                    if key not in done:
-                        done.add(key)
+                    if _key(call) not in done:
+                        done.add(_key(call))
                         levels[depth].append(call)
-        return [tuple(level) for level in levels if level]
-
-    def _learn(self, call: PlannedCall, text: str, is_action: bool) -> None:
-        tool = self._server.tools[call.name]
-        result = json.loads(text)
-        for entity in sorted(shown_entities(tool)):
-            sightings = list(walk(tool, result, entity))
-            for sighting in sightings:
-                self._known.shown.setdefault(sighting.id, {}).update(_own_fields(sighting))
-            if is_action and not tool.read_only and len({s.id for s in sightings}) == 1:
-                key = sightings[0].id
-                self._known.outputs[entity] = Thing(entity, key, self._known.shown[key], call)
-
-    def _sentence(self, tool: Tool, binding: Binding) -> Sentence:
-        values: dict[str, str] = {}
-        parents: list[str] = []
-        for name, argument in binding.arguments.items():
-            things = binding.things.get(name, ())
-            for shown in shown_fields(binding.ask, name):
-                values[f"{name}.{shown}"] = " and ".join(str(thing.shown[shown]) for thing in things)
-            values[name] = spoken(argument)
-            if "enum" in _parameter(tool, name).schema:
-                values[name] = values[name].replace("_", " ")
-            carried = {thing.id for thing in self._known.outputs.values()}
-            fresh = [thing for thing in things if thing.id not in carried]
-            parents += [parent.label for thing in fresh for parent in thing.parents]
-        said = " ".join([binding.ask, *values.values()]).casefold()
-        unsaid = tuple(dict.fromkeys(label for label in parents if label.casefold() not in said))
-        return Sentence(tool.name, binding.ask, values, unsaid)
+        return tuple(tuple(level) for level in levels if level)
 
 
-def _own_fields(sighting: Sighting) -> Mapping[str, Json]:
-    """The fields shown of a thing itself, not those of an object with another id that refers to it."""
-    return sighting.shown if sighting.shown.get("id", sighting.id) == sighting.id else {}
-
-
-def spoken(argument: Json) -> str:
-    """A literal argument as a person says it."""
-    if isinstance(argument, bool):
-        return "yes" if argument else "no"
-    if isinstance(argument, list):
-        return " and ".join(spoken(item) for item in argument)
-    if isinstance(argument, dict):
-        return ", ".join(f"{key} {spoken(value)}" for key, value in argument.items())
-    return str(argument)
-
-
-def _parameter(tool: Tool, name: str) -> Parameter:
-    return next(p for p in tool.parameters if p.name == name)
-
-
-def shown_fields(ask: str, parameter: str) -> list[str]:
-    """Every field that a phrasing shows of one identifier."""
-    return re.findall(r"\{" + re.escape(parameter) + r"\.(\w+)\}", ask)
+def _key(call: PlannedCall) -> tuple[str, str]:
+    return call.name, json.dumps(call.arguments, sort_keys=True)

@@ -1,32 +1,47 @@
-"""The one way to a teacher: LiteLLM, with retries, a limit on concurrency, and the cost of each answer."""
+"""The one way to a teacher: a chat model by its LiteLLM name, asked within limits, a budget and a cache."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 
-from stages.params import TeacherParams
-from stages.records import Json, Message, ToolCall, ToolSpec
-from stages.teacher import scripted
-
-
-class TeacherError(Exception):
-    """The teacher gave no usable answer; the message names the model and the cause."""
+from stages.params import ParamsError, Role, TeacherParams
+from stages.records import Message, ToolSpec
+from stages.teacher.budget import Budget
+from stages.teacher.cache import Cache, digest
+from stages.teacher.errors import Failure, TeacherError
+from stages.teacher.ledger import Ledger, Usage
+from stages.teacher.limits import Limits
+from stages.teacher.pricing import cost_of, rough_tokens
+from stages.teacher.provider import is_scripted, load_litellm
+from stages.teacher.retry import failure_of, retry_after_of, with_attempts
+from stages.teacher.wire import SaidCall, assistant_message, from_openai, function, to_openai
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One answer with what it cost (tokens as the provider counts them, US dollars)."""
+    """One answer with what it cost when it was given (tokens as the provider counts them, US dollars).
+
+    `truncated` says that it was cut off at the limit on its tokens.
+    """
 
     message: Message
     prompt_tokens: int
     completion_tokens: int
     cost: float
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the teachers of one stage have in common."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    cache: Cache | None = None
+    budget: Budget | None = None
 
 
 class Teacher:
@@ -34,17 +49,36 @@ class Teacher:
 
     Args:
         params: model, address, sampling and limits.
+        role: the part that it plays, for the accounts.
+        shared: accounts, cache and budget; accounts of its own and nothing else by default.
+        limits: how fast it may be asked; its own, from `params`, by default.
+        address: where it is served, if that differs from `params.api_base`.
+
+    Raises:
+        ParamsError: its address holds a user or a password.
     """
 
-    def __init__(self, params: TeacherParams) -> None:
+    def __init__(
+        self,
+        params: TeacherParams,
+        role: Role = "assistant",
+        shared: Shared | None = None,
+        limits: Limits | None = None,
+        address: str | None = None,
+    ) -> None:
+        if "@" in urlsplit(params.api_base or "").netloc:
+            raise ParamsError("teacher.api_base holds a user or a password: keys come from environment variables alone")
         self.params = params
-        self._litellm, self._openai = _load_litellm(), import_module("openai")
-        self._slots = asyncio.Semaphore(params.concurrency)
+        self.role: Role = role
+        self._shared = shared or Shared()
+        self._limits = limits or Limits(params.concurrency, params.requests_per_minute, params.tokens_per_minute)
+        self._address = address or params.api_base
+        self._litellm, self._openai = load_litellm(), import_module("openai")
 
     @property
     def is_scripted(self) -> bool:
         """Whether the teacher plays plans rather than thinks."""
-        return self.params.model.startswith(f"{scripted.PROVIDER}/")
+        return is_scripted(self.params.model)
 
     async def complete(
         self,
@@ -54,6 +88,9 @@ class Teacher:
         tools: Sequence[ToolSpec] = (),
         temperature: float | None = None,
         seed: int = 0,
+        response_format: Mapping[str, Any] | None = None,
+        keep: Callable[[Message], bool] = bool,
+        whole: bool = True,
     ) -> Completion:
         """One assistant message.
 
@@ -63,107 +100,123 @@ class Teacher:
             tools: the tools that the teacher may call.
             temperature: sampling temperature; the teacher's own by default.
             seed: passed on to providers that take one.
+            response_format: the form that the answer is to have, as providers take it.
+            keep: whether an answer is worth keeping in the cache.
+            whole: whether an answer that is cut off at `max_tokens` is a failure.
 
         Raises:
-            TeacherError: every attempt failed, or the answer cannot be read.
+            TeacherError: every attempt failed, or the answer cannot be used.
+            BudgetReachedError: there is nothing left to spend.
         """
         request: dict[str, Any] = {
             "model": self.params.model,
             "messages": [to_openai(message) for message in messages],
             "temperature": self.params.temperature if temperature is None else temperature,
             "max_tokens": self.params.max_tokens,
-            "timeout": self.params.timeout,
             "seed": seed,
         }
         if tools:
-            request["tools"] = [_function(tool) for tool in tools]
+            request["tools"] = [function(tool) for tool in tools]
+        if response_format is not None:
+            request["response_format"] = dict(response_format)
         if self.is_scripted:
-            request["script"] = {"seed": seed, **script}
-        else:
-            request |= {"api_base": self.params.api_base, "num_retries": self.params.attempts - 1}
-            request["drop_params"] = True  # some providers take no seed
-        async with self._slots:
-            try:
-                response = await self._litellm.acompletion(**request)
-            except self._openai.OpenAIError as error:  # what all of LiteLLM's exceptions derive from
-                raise TeacherError(f"{self.params.model}: {type(error).__name__}: {error}") from None
-        return self._read(response)
+            return await self._ask({**request, "script": {"seed": seed, **script}}, 0, whole)
+        cache, key = self._shared.cache, digest({**request, "api_base": self.params.api_base, "whole": whole})
+        kept = cache.get(key) if cache else None
+        if kept is not None:
+            self._usage.cached += 1
+            return _from_cache(kept)
+        sent = {**request, "api_base": self._address, "drop_params": True}  # some providers take no seed
+        done = await self._ask(sent, rough_tokens(messages, tools), whole)
+        if cache and keep(done.message):
+            cache.put(key, _to_cache(done))
+        return done
 
-    def _read(self, response: Any) -> Completion:
+    def unusable(self, reason: Failure, cause: str, *, for_good: bool = True) -> TeacherError:
+        """Enter into the accounts an answer that its reader cannot use; the error is the reader's to raise.
+
+        Args:
+            reason: the kind of failure.
+            cause: what is wrong with it.
+            for_good: whether no better one will be asked for.
+        """
+        self._usage.failures[reason] += 1
+        self._usage.failed += for_good
+        return TeacherError(self.params.model, reason, cause)
+
+    @property
+    def _usage(self) -> Usage:
+        return self._shared.ledger.of(self.role)
+
+    async def _ask(self, request: Mapping[str, Any], tokens: int, whole: bool) -> Completion:
+        def count_retry() -> None:
+            self._usage.retries += 1
+
+        attempts = 1 if self.is_scripted else self.params.attempts
         try:
-            message = from_openai(response.choices[0].message)
+            return await with_attempts(lambda: self._attempt(request, tokens, whole), attempts, count_retry)
+        except TeacherError:
+            self._usage.failed += 1
+            raise
+
+    async def _attempt(self, request: Mapping[str, Any], tokens: int, whole: bool) -> Completion:
+        async with self._limits.slot(tokens) as ticket:
+            try:
+                done = self._count(await self._send(request))
+                self._check(done, whole)
+            except TeacherError as error:
+                self._usage.failures[error.reason] += 1
+                raise
+            ticket.tokens = done.prompt_tokens + done.completion_tokens
+        return done
+
+    async def _send(self, request: Mapping[str, Any]) -> Any:
+        if self._shared.budget:
+            self._shared.budget.check(self._shared.ledger)
+        self._usage.requests += 1
+        try:
+            return await self._litellm.acompletion(**request, timeout=self.params.timeout, num_retries=0, max_retries=0)
+        except self._openai.OpenAIError as error:  # what all of LiteLLM's exceptions derive from
+            cause = f"{type(error).__name__}: {error}"
+            raise TeacherError(self.params.model, failure_of(error), cause, retry_after_of(error)) from None
+
+    def _count(self, response: Any) -> Completion:
+        """Enter into the accounts what a response cost, usable or not, and read it."""
+        used = getattr(response, "usage", None)
+        prompt, completion = getattr(used, "prompt_tokens", 0) or 0, getattr(used, "completion_tokens", 0) or 0
+        cost = 0.0 if self.is_scripted else cost_of(response, self.params, prompt, completion)
+        self._usage.prompt_tokens += prompt
+        self._usage.completion_tokens += completion
+        self._usage.cost += cost
+        if self._shared.budget:
+            self._shared.budget.pay(cost)
+        try:
+            choice = response.choices[0]
+            return Completion(from_openai(choice.message), prompt, completion, cost, choice.finish_reason == "length")
         except (AttributeError, IndexError, TypeError) as error:
-            raise TeacherError(f"{self.params.model}: unreadable answer ({error})") from None
-        if not message.content and not message.tool_calls:
-            raise TeacherError(f"{self.params.model}: empty answer")
-        usage = getattr(response, "usage", None)
-        cost = 0.0 if self.is_scripted else float(response._hidden_params.get("response_cost") or 0.0)
-        return Completion(
-            message, getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0, cost
-        )
+            raise TeacherError(self.params.model, Failure.UNREADABLE, f"no message in the answer ({error})") from None
+
+    def _check(self, done: Completion, whole: bool) -> None:
+        model = self.params.model
+        if done.truncated and whole:
+            raise TeacherError(model, Failure.TRUNCATED, "the answer is cut off: raise teacher.max_tokens")
+        if not done.message.content and not done.message.tool_calls:
+            raise TeacherError(model, Failure.EMPTY, "neither text nor a call in the answer")
 
 
-def to_openai(message: Message) -> dict[str, Any]:
-    """A message in the wire format of chat completions."""
-    out: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        out["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {
-                    "name": call.name,
-                    "arguments": call.raw if call.arguments is None else json.dumps(call.arguments),
-                },
-            }
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id:
-        out["tool_call_id"] = message.tool_call_id
-    return out
-
-
-def from_openai(message: Any) -> Message:
-    """A message from a chat completion; arguments that are no JSON object are kept as raw text."""
-    calls = []
-    for call in message.tool_calls or ():
-        arguments, error = _arguments(call.function.arguments)
-        calls.append(ToolCall(call.id or "", call.function.name or "", arguments, call.function.arguments or "", error))
-    return Message("assistant", message.content or "", tuple(calls))
-
-
-def _arguments(text: str | None) -> tuple[dict[str, Json] | None, str]:
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError) as error:
-        return None, f"The arguments are not JSON: {error}"
-    if not isinstance(value, dict):
-        return None, "The arguments must be a JSON object."
-    return value, ""
-
-
-def _function(tool: ToolSpec) -> dict[str, Any]:
+def _to_cache(done: Completion) -> dict[str, Any]:
+    calls = [SaidCall(call.id, call.name, call.raw) for call in done.message.tool_calls]
     return {
-        "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+        "content": done.message.content,
+        "calls": calls,
+        "prompt_tokens": done.prompt_tokens,
+        "completion_tokens": done.completion_tokens,
+        "cost": done.cost,
+        "truncated": done.truncated,
     }
 
 
-def _load_litellm() -> Any:
-    """LiteLLM with the scripted provider registered; it looks nothing up on the network."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    import litellm
-    from litellm.types.utils import Choices, ModelResponse
-    from litellm.types.utils import Message as LiteLlmMessage
-
-    class ScriptedProvider(litellm.CustomLLM):  # type: ignore[misc]
-        async def acompletion(self, model: str, messages: list[dict[str, Any]], *args: Any, **options: Any) -> Any:
-            content = scripted.write(options["optional_params"]["script"], messages)
-            response = ModelResponse()
-            response.choices = [Choices(finish_reason="stop", message=LiteLlmMessage(**content))]
-            return response
-
-    litellm.telemetry = False
-    litellm.suppress_debug_info = True
-    litellm.custom_provider_map = [{"provider": scripted.PROVIDER, "custom_handler": ScriptedProvider()}]
-    return litellm
+def _from_cache(kept: Mapping[str, Any]) -> Completion:
+    calls = (SaidCall(*call) for call in kept["calls"])
+    message = assistant_message(kept["content"], calls)
+    return Completion(message, kept["prompt_tokens"], kept["completion_tokens"], kept["cost"], kept["truncated"])

@@ -25,9 +25,11 @@ def write(script: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> d
     dice = Dice(int(script.get("seed", 0)), json.dumps(messages[-1], sort_keys=True, default=str))
     match script.get("role"):
         case "query":
-            return {"content": wording.request(script["sentences"], script["persona"], script["first"], dice)}
+            asked = script["sentences"], script["persona"], script["after"], script["retries"]
+            return {"content": wording.request(*asked, dice)}
         case "details":
-            return {"content": wording.details(script["values"], script["parents"])}
+            persona = script.get("persona", "plain")
+            return {"content": wording.details(script["values"], script["parents"], persona, dice)}
         case "assistant":
             return _act(script, messages, dice)
         case "edges":
@@ -52,12 +54,13 @@ def _act(script: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], dice:
         return {"content": None, "tool_calls": calls}
     match script["close"]:
         case "question":
-            return {"content": wording.question(script["missing"], dice)}
+            shown = [message["content"] for message in turn if message["role"] == "tool"]
+            return {"content": wording.question(script["missing"], shown, dice)}
         case "decline":
             return {"content": wording.missing_tool(dice)}
         case "offer":
-            return {"content": wording.offer(dice)}
-    return {"content": wording.answer([message["content"] for message in turn if message["role"] == "tool"])}
+            return {"content": wording.offer(wording.reports(script["actions"], turn), dice)}
+    return {"content": wording.answer(script["actions"], turn, dice)}
 
 
 def _edges(pairs: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ is appended between. Nothing is decoded and encoded again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -35,7 +36,8 @@ class Episode(Protocol):
 class Trajectory:
     """One finished episode as tokens: the prompt, and all that followed.
 
-    `mask` marks the policy's own tokens among `ids`; `logprobs` are theirs, 0 elsewhere.
+    `mask` marks the policy's own tokens among `ids`; `logprobs` are theirs, 0 elsewhere. `seconds` is how
+    long the environment took to answer.
     """
 
     prompt: tuple[int, ...]
@@ -43,6 +45,7 @@ class Trajectory:
     mask: tuple[bool, ...]
     logprobs: tuple[float, ...]
     record: EpisodeRecord
+    seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -55,6 +58,7 @@ class _Live:
     mask: list[bool] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     stop: str | None = None
+    seconds: float = 0.0
 
     def add(self, ids: Sequence[int], logprobs: Sequence[float] | None = None) -> None:
         self.ids += ids
@@ -66,7 +70,7 @@ class _Live:
 
     def finish(self) -> Trajectory:
         record = self.episode.finish(self.stop)
-        return Trajectory(self.prompt, tuple(self.ids), tuple(self.mask), tuple(self.logprobs), record)
+        return Trajectory(self.prompt, tuple(self.ids), tuple(self.mask), tuple(self.logprobs), record, self.seconds)
 
 
 def rollout(
@@ -129,7 +133,10 @@ def _answer(live: _Live, reply: Sampled, chat: ChatFormat, turn: int, config: Sa
         live.stop = "length"
         return []
     known = len(live.episode.messages)
-    live.episode.respond(chat.parse(reply.ids, turn=turn))
+    message = chat.parse(reply.ids, turn=turn)
+    asked = time.perf_counter()
+    live.episode.respond(message)
+    live.seconds += time.perf_counter() - asked
     if live.episode.done:
         return []
     if turn + 1 == config.max_rounds:

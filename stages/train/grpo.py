@@ -28,7 +28,8 @@ from stages.train.policy import Policy
 from stages.train.update import PER_TOKEN, Metrics, grpo_objective, optimise, reference_logprobs
 
 T = TypeVar("T")
-_SPREAD = 1e-9  # rewards of a group closer than this teach nothing
+SPREAD = 1e-9
+"""Rewards of a group that lie closer together teach nothing."""
 
 
 class Scored(Protocol):
@@ -83,12 +84,13 @@ def train_grpo(
     cursor = int(state["cursor"])
     for step in range(int(state["step"]) + 1, config.steps + 1):
         started = time.perf_counter()
-        rollouts, cursor = _collect(policy, rows, open_episode, reward, config, step, cursor)
+        world = _Environment(open_episode, reward)
+        rollouts, cursor = _collect(policy, rows, world, config, step, cursor)
         sampled = time.perf_counter()
         metrics = _rollout_metrics(rollouts)
         evidence = directory / f"nonfinite-{step:06d}.json" if directory else None
         metrics |= _update(policy, optimizer, rollouts, config, evidence)
-        metrics |= {"seconds_rollout": sampled - started, "seconds_update": time.perf_counter() - sampled}
+        metrics |= _timing(rollouts, sampled - started, time.perf_counter() - sampled, world.seconds)
         if on_step:
             on_step(step, metrics | {"cursor": float(cursor)}, rollouts)
         if directory and config.checkpoint_every and step % config.checkpoint_every == 0:
@@ -96,11 +98,32 @@ def train_grpo(
     return config.steps
 
 
+class _Environment(Generic[T]):
+    """Opens and scores episodes, and knows how long that took."""
+
+    def __init__(self, open_episode: Callable[[T], Episode], reward: Callable[[T, EpisodeRecord], Scored]) -> None:
+        self._open_episode, self._reward = open_episode, reward
+        self.seconds = 0.0
+
+    def open(self, rows: Sequence[T], group_size: int) -> list[Episode]:
+        """A group of episodes for each row."""
+        started = time.perf_counter()
+        episodes = [self._open_episode(row) for row in rows for _ in range(group_size)]
+        self.seconds += time.perf_counter() - started
+        return episodes
+
+    def score(self, row: T, trajectory: Trajectory) -> Scored:
+        """The reward of a finished episode."""
+        started = time.perf_counter()
+        scored = self._reward(row, trajectory.record)
+        self.seconds += trajectory.seconds + time.perf_counter() - started
+        return scored
+
+
 def _collect(
     policy: Policy,
     rows: Sequence[T],
-    open_episode: Callable[[T], Episode],
-    reward: Callable[[T, EpisodeRecord], Scored],
+    world: _Environment[T],
     config: GrpoConfig,
     step: int,
     cursor: int,
@@ -112,14 +135,14 @@ def _collect(
     for draw in range(draws):
         chosen = [rows[next(order)] for _ in range(wanted)]
         cursor += wanted
-        episodes = [open_episode(row) for row in chosen for _ in range(config.group_size)]
+        episodes = world.open(chosen, config.group_size)
         seed = mixed_seed(config.seed, step, draw)
         trajectories = rollout(policy.network, policy.chat, episodes, config.sampling, seed=seed)
         base = draw * config.batch_size
         for index, trajectory in enumerate(trajectories):
             number = index // config.group_size
             row = chosen[number]
-            scored = reward(row, trajectory.record)
+            scored = world.score(row, trajectory)
             kept.append(Rollout(row, base + number, trajectory, scored.total, scored.masked))
         if config.dynamic_sampling:
             spread = _groups_with_spread(kept)
@@ -136,7 +159,7 @@ def _groups_with_spread(rollouts: Sequence[Rollout[T]]) -> set[int]:
     for r in rollouts:
         if not r.masked:
             rewards.setdefault(r.group, []).append(r.reward)
-    return {group for group, values in rewards.items() if max(values) - min(values) > _SPREAD}
+    return {group for group, values in rewards.items() if max(values) - min(values) > SPREAD}
 
 
 def _with_advantages(rollouts: Sequence[Rollout[T]], config: GrpoConfig) -> list[Rollout[T]]:
@@ -206,6 +229,18 @@ def _old_logprobs(policy: Policy, packs: Sequence[Pack], config: GrpoConfig, sev
     if config.old_logprobs == "sampled":
         return [pack.sampled_logprobs() for pack in packs]
     return reference_logprobs(policy.network, packs) if several else None
+
+
+def _timing(rollouts: Sequence[Rollout[T]], sampling: float, update: float, environment: float) -> Metrics:
+    """Where a step's seconds went: `environment` (opening, executing, scoring) is part of `sampling`."""
+    own = sum(sum(r.trajectory.mask) for r in rollouts)
+    return {
+        "seconds_rollout": sampling,
+        "seconds_environment": environment,
+        "seconds_update": update,
+        "share_environment": environment / (sampling + update),
+        "tokens_per_second": own / max(sampling - environment, 1e-9),
+    }
 
 
 def _rollout_metrics(rollouts: Sequence[Rollout[T]]) -> Metrics:

@@ -77,15 +77,20 @@ class Policy:
         return {n: p for n, p in self._model.named_parameters() if p.requires_grad}
 
     def save(self, directory: Path) -> None:
-        """Write weights (or the adapter) and tokenizer, all or nothing; an older copy is replaced."""
+        """Write weights and tokenizer, all or nothing; an older copy is replaced.
+
+        Adapters are merged in: whoever loads the directory needs to know nothing of them, and a later phase
+        takes the merged weights as its reference.
+        """
+        whole = copy.deepcopy(self._model).merge_and_unload() if self.adapted else self._model
         with replacing(directory) as temporary:
-            self._model.save_pretrained(temporary)
+            whole.save_pretrained(temporary)
             if self.tokenizer is not None:
                 self.tokenizer.save_pretrained(temporary)
 
 
-def load_policy(config: PolicyConfig, *, adapter: Path | None = None) -> Policy:
-    """Load the base weights, with fresh or saved adapters if the configuration asks for any."""
+def load_policy(config: PolicyConfig) -> Policy:
+    """Load the base weights, with fresh adapters if the configuration asks for any."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
@@ -95,18 +100,17 @@ def load_policy(config: PolicyConfig, *, adapter: Path | None = None) -> Policy:
         source, dtype=getattr(torch, config.dtype), attn_implementation="sdpa"
     ).to(config.device)
     tokenizer = AutoTokenizer.from_pretrained(source)
-    if config.lora_rank or adapter:
-        model = _adapt(model, config, adapter)
+    if config.lora_rank:
+        model = adapted(model, config)
     policy = Policy(model, tokenizer, chat_format(tokenizer, described=config.tool_summaries))
     policy.freeze_layers(config.frozen_layers)
     return policy
 
 
-def _adapt(model: Any, config: PolicyConfig, adapter: Path | None) -> Any:
-    from peft import LoraConfig, PeftModel, get_peft_model
+def adapted(model: Any, config: PolicyConfig) -> Any:
+    """The model with fresh low-rank adapters on every linear layer (LoRA, arXiv 2106.09685)."""
+    from peft import LoraConfig, get_peft_model
 
-    if adapter:
-        return PeftModel.from_pretrained(model, adapter, is_trainable=True)
     lora = LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,

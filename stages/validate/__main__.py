@@ -1,129 +1,100 @@
-"""`python -m stages.validate`: keep the conversations that hold, and make the dataset."""
+"""`python -m stages.validate`: keep the conversations that hold, and make the dataset.
+
+`python -m stages.validate export` writes the dataset in the formats of other trainers.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from stages.artifacts import (
-    DATA,
-    REPORTS,
-    ArtifactError,
-    read_table,
-    replaced_directory,
-    write_json,
-    write_table,
-    write_text,
-)
-from stages.conversations import CONVERSATIONS, Conversation, from_row
-from stages.dataset import REJECTED, RL_ROWS, SFT_ROWS, RlRow, row_to_plain
-from stages.params import TeacherParams, ValidateParams
+from stages.artifacts import DATA, REPORTS, ArtifactError, read_table, replaced_directory, write_json, write_text
+from stages.bootstrap.catalogue import SERVERS, TOOLS
+from stages.conversations import CONVERSATIONS, from_row
+from stages.discover.edges import CHAINS, EDGES
+from stages.params import ParamsError, TeacherParams, ValidateParams
 from stages.stage import StageContext, run_stage
+from stages.validate import frames
 from stages.validate.card import dataset_card
-from stages.validate.duplicates import Deduplicator
-from stages.validate.expectations import check_contracts, conversation_frame, row_frame
-from stages.validate.provenance import check_provenance
-from stages.validate.reasons import Reason, Rejection
-from stages.validate.replay import check_replay
-from stages.validate.rows import rl_rows, sft_rows, split_of
-from stages.validate.structure import check_structure
+from stages.validate.expectations import check_contracts
+from stages.validate.export import export
+from stages.validate.outside import outside_conversations
+from stages.validate.overlap import Decontaminator
+from stages.validate.questions import Questions, questions_at_hand
+from stages.validate.summary import summarise
+from stages.validate.tables import Tables, make_tables
+from stages.validate.verdicts import Verdicts, judge
 
 
 def main(ctx: StageContext[ValidateParams]) -> Sequence[Path]:
-    """Check every conversation, split the accepted ones, and write rows, rejections, docs and card."""
+    """Check every conversation, split the accepted ones, and write rows, provenance, rejections, docs and card."""
+    for name in ctx.params.held_out_servers:
+        if name not in ctx.catalog.servers:
+            known = ", ".join(ctx.catalog.servers)
+            raise ParamsError(f"validate.held_out_servers: unknown server {name!r}; there are {known}")
     source = DATA / "conversations" / "conversations.parquet"
-    accepted: list[Conversation] = []
-    rejected: list[tuple[Conversation, Rejection]] = []
-    table = read_table(source, CONVERSATIONS, ctx.catalog.fingerprint)
-    duplicates = Deduplicator(ctx.params.near_duplicate)
-    with ctx.progress("Replaying conversations", total=len(table)) as bar:
-        for plain in table:
-            conversation = from_row(plain)
-            rejection = check(ctx, conversation, duplicates)
-            if rejection is None:
-                accepted.append(conversation)
-            else:
-                rejected.append((conversation, rejection))
-            bar.advance(1, failed=int(rejection is not None))
-    if not accepted:
-        reasons = ", ".join(f"{r.reason} ({c.id}: {r.detail})" for c, r in rejected[:3])
-        raise ArtifactError(f"none of {len(table)} conversations in {source} is valid: {reasons}")
-    return write(ctx, accepted, rejected)
-
-
-def check(ctx: StageContext[ValidateParams], conversation: Conversation, duplicates: Deduplicator) -> Rejection | None:
-    """Why a conversation is rejected, or None."""
-    found = (
-        check_structure(conversation)
-        or check_provenance(ctx.catalog, conversation)
-        or check_replay(ctx.catalog, conversation, ctx.params.max_error_rate)
-    )
-    if found is None:
-        original = duplicates.duplicate_of(conversation)
-        found = Rejection(Reason.NEAR_DUPLICATE, f"repeats {original}") if original else None
-    return found
+    written = [from_row(row) for row in read_table(source, CONVERSATIONS, ctx.catalog.fingerprint)]
+    outside = [c for wanted in ctx.params.abstention_sets for c in outside_conversations(ctx.catalog, wanted, ctx.seed)]
+    questions = questions_at_hand(ctx.params.decontaminate)
+    overlap = Decontaminator(questions, ctx.params.decontaminate.ngram)
+    verdicts = judge(ctx, [*outside, *written], overlap)
+    if not verdicts.accepted:
+        reasons = ", ".join(f"{r.reason} ({c.id}: {r.detail})" for c, r in verdicts.rejected[:3])
+        raise ArtifactError(f"none of {len(written)} conversations in {source} is valid: {reasons}")
+    return write(ctx, verdicts, overlap, questions)
 
 
 def write(
-    ctx: StageContext[ValidateParams],
-    accepted: Sequence[Conversation],
-    rejected: Sequence[tuple[Conversation, Rejection]],
+    ctx: StageContext[ValidateParams], verdicts: Verdicts, overlap: Decontaminator, questions: Sequence[Questions]
 ) -> Sequence[Path]:
-    """Write the dataset, the contract's results and the metrics."""
-    splits = {c.id: split_of(c, ctx.params, ctx.seed) for c in accepted}
-    rows: dict[str, list[RlRow]] = {"train": [], "val": [], "test": []}
-    for conversation in accepted:
-        rows[splits[conversation.id]] += rl_rows(conversation)
-    imitated = list(sft_rows(c for c in accepted if splits[c.id] == "train"))
-    frame = pl.concat(row_frame(part, name) for name, part in rows.items() if part)
-    contract, page = check_contracts(conversation_frame(accepted), frame)
-    metrics = summary(accepted, rejected, rows, len(imitated), bool(contract["success"]))
-    teacher = ctx.block(TeacherParams, "teacher").model
-    with replaced_directory(DATA / "dataset") as target:
-        for name, part in rows.items():
-            write_table(target / f"{name}.parquet", RL_ROWS, [row_to_plain(row) for row in part], ctx.stamp)
-        write_table(target / "sft.parquet", SFT_ROWS, [row_to_plain(row) for row in imitated], ctx.stamp)
-        refused = [
-            {"id": c.id, "kind": c.kind, "server": c.server, "reason": r.reason.value, "detail": r.detail}
-            for c, r in rejected
-        ]
-        write_table(target / "rejected.parquet", REJECTED, refused, ctx.stamp)
-        write_text(target / "README.md", dataset_card(metrics, ctx.stamp.fingerprint, teacher, ctx.seed))
+    """Write the contracts' results, and the dataset with its metrics if they hold."""
+    tables = make_tables(ctx.catalog, verdicts, ctx.params, ctx.seed)
+    contract, page = check_contracts(
+        {**upstream_frames(ctx.catalog.fingerprint), **dataset_frames(verdicts, tables)},
+    )
     write_json(REPORTS / "expectations" / "expectations.json", contract)
     write_text(REPORTS / "expectations" / "index.html", page)
+    for suite in contract["suites"]:
+        for expectation in suite["expectations"]:
+            if not expectation["success"]:
+                raise ArtifactError(f"{suite['suite']}: contract broken: {expectation}; see reports/expectations/")
+    metrics = summarise(ctx, verdicts, tables, questions)
+    metrics |= {"decontamination": overlap.report(), "contract_holds": bool(contract["success"])}
+    teacher = ctx.block(TeacherParams, "teacher").model
+    with replaced_directory(DATA / "dataset") as target:
+        tables.write(target, ctx.stamp)
+        write_text(target / "README.md", dataset_card(metrics, ctx.stamp.fingerprint, teacher, ctx.seed))
     write_json(REPORTS / "metrics" / "validate.json", metrics)
     ctx.log_metrics({k: v for k, v in metrics.items() if isinstance(v, int | float)})
-    if not contract["success"]:
-        broken = [e for suite in contract["suites"] for e in suite["expectations"] if not e["success"]]
-        raise ArtifactError(f"the dataset breaks its contract: {broken[0]}; see reports/expectations/")
     return [DATA / "dataset", REPORTS / "expectations", REPORTS / "metrics" / "validate.json"]
 
 
-def summary(
-    accepted: Sequence[Conversation],
-    rejected: Sequence[tuple[Conversation, Rejection]],
-    rows: dict[str, list[RlRow]],
-    imitated: int,
-    contract: bool,
-) -> dict[str, Any]:
-    """Counts for the report."""
+def upstream_frames(fingerprint: str) -> Mapping[str, pl.DataFrame]:
+    """The catalogue's and the graph's tables, whose contracts are checked here too."""
+    servers = read_table(DATA / "catalog" / "servers.parquet", SERVERS, fingerprint)
+    tools = read_table(DATA / "catalog" / "tools.parquet", TOOLS, fingerprint)
+    owner = {row["name"]: row["server"] for row in tools}
     return {
-        "accepted": len(accepted),
-        "rejected": len(rejected),
-        "acceptance_rate": round(len(accepted) / (len(accepted) + len(rejected)), 4),
-        "reasons": dict(sorted(Counter(r.reason.value for _, r in rejected).items())),
-        "kinds": dict(sorted(Counter(c.kind for c in accepted).items())),
-        "servers": len({c.server for c in accepted}),
-        "rows": {name: len(part) for name, part in rows.items()},
-        "sft_rows": imitated,
-        "tools_called": len({call.name for c in accepted for turn in c.turns for call in turn.truth}),
-        "contract_holds": contract,
+        "servers": frames.server_frame(servers),
+        "tools": frames.tool_frame(tools, {row["server"] for row in servers}),
+        "edges": frames.edge_frame(read_table(DATA / "graph" / "edges.parquet", EDGES, fingerprint), owner),
+        "chains": frames.chain_frame(read_table(DATA / "graph" / "chains.parquet", CHAINS, fingerprint), owner),
+    }
+
+
+def dataset_frames(verdicts: Verdicts, tables: Tables) -> Mapping[str, pl.DataFrame]:
+    """What this stage makes."""
+    trained = {name for name, split in tables.splits.items() if split == "train"}
+    return {
+        "conversations": frames.conversation_frame(verdicts.conversations),
+        "rl_rows": frames.rl_frame(tables.rows, tables.leaked),
+        "sft_rows": frames.sft_frame(tables.imitated, trained),
+        "rejected": frames.rejected_frame(tables.refused, tables.splits.keys()),
+        "provenance": frames.provenance_frame(tables.origins),
     }
 
 
 if __name__ == "__main__":
-    run_stage("validate", ValidateParams, main)
+    run_stage("validate", ValidateParams, main, {"export": export})

@@ -1,6 +1,9 @@
-"""Where each argument comes from: what the user said, what an earlier result showed, or a choice.
+"""Where each argument comes from: what the user said, what an earlier result showed, or a free choice.
 
-A literal that appears in neither source was imagined. Secrets must be found word for word. An identifier
+A literal without any such origin was imagined. A call may rest on the messages before its own: parallel calls
+don't see each other's results. Secrets must stand letter by letter in one of them, whatever their length. A
+flag or an enum's value that nobody mentioned is free only in a lookup; a call that changes something may take
+the schema's default, and else needs the user, or an error that asked for the flag, to name it. An identifier
 conflicts with the request if the user named another thing of its kind that no call of the turn touches.
 """
 
@@ -8,15 +11,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from servers.kernel.catalog import Catalog
-from servers.kernel.tool import Parameter
+from servers.kernel.tool import Parameter, Tool
 from stages.artifacts import dump
-from stages.conversations import Conversation
-from stages.records import Json, TruthCall
+from stages.conversations import Conversation, Turn
+from stages.records import ExecutedCall, Json
 from stages.sampling import LABELS, shown_entities, strings, walk
+from stages.validate.origins import Leaf, Origin, OriginKind, leaves
 from stages.validate.reasons import Reason, Rejection
+from stages.validate.sources import Source, occurs, sources_of
 
 SECRET_NAME = re.compile(r"pass(word|code)|token|pin$|cvv|card_number|secret", re.IGNORECASE)
 """Names of parameters that hold secrets, whether or not the schema marks them."""
@@ -24,115 +31,153 @@ SECRET_NAME = re.compile(r"pass(word|code)|token|pin$|cvv|card_number|secret", r
 PAGE_ARGUMENTS = ("limit", "offset")
 """How much of a list is read is the assistant's own choice."""
 
-SECRET_LENGTH = 3
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
+SHORTEST_LABEL = 4
+"""Letters of a name from which on its mention in a request counts as naming the thing."""
 
 
-class Sources:
-    """What has been said and shown up to a call."""
+Place: TypeAlias = tuple[OriginKind, int]
+"""A kind of origin and the index of the message, or -1."""
 
-    def __init__(self) -> None:
-        self.said = ""
-        self.results: list[str] = []
-        self.labels: dict[str, dict[str, str]] = {}
 
-    @property
-    def text(self) -> str:
-        """All of it as one casefolded text."""
-        return "\n".join([self.said, *self.results]).casefold()
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """One call, and what was known when it was made: sources (the user's first), errors, names of things."""
 
-    def add_result(self, catalog: Catalog, name: str, result: str) -> None:
-        """Take in a tool's result, and the labels of the things that it shows."""
-        self.results.append(result)
-        tool = catalog.entry(name).tool
-        parsed = json.loads(result)
-        for entity in shown_entities(tool):
-            for seen in walk(tool, parsed, entity):
-                label = next((str(seen.shown[key]) for key in LABELS if seen.shown.get(key)), "")
-                if label and seen.shown.get("id", seen.id) == seen.id:
-                    self.labels.setdefault(entity, {})[seen.id] = label
+    tool: Tool
+    arguments: Mapping[str, Json]
+    sources: Sequence[Source]
+    errors: Sequence[Source]
+    request: str
+    touched: frozenset[str]
+    labels: Mapping[str, Mapping[str, str]]
 
 
 def check_provenance(catalog: Catalog, conversation: Conversation) -> Rejection | None:
-    """The first ground-truth argument that no source justifies, or None.
+    """The first ground-truth argument that nothing justifies, or None."""
+    found = trace(catalog, conversation)
+    return found if isinstance(found, Rejection) else None
+
+
+def trace(catalog: Catalog, conversation: Conversation) -> tuple[Origin, ...] | Rejection:
+    """The origin of every literal of the ground truth, or the first that has none.
 
     Tools and arguments that do not exist are left to the replay.
     """
-    sources = Sources()
+    sources = sources_of(conversation)
+    users_first = sorted((s for s in sources if not s.failed), key=lambda source: source.kind != "user")
+    labels: dict[str, dict[str, str]] = {}
+    origins: list[Origin] = []
     for number, turn in enumerate(conversation.turns):
-        request = conversation.messages[turn.start].content
-        sources.said += f"\n{request}"
-        touched = {value for call in turn.truth for value in strings(call.arguments)}
-        results: dict[tuple[str, str], list[str]] = {}
-        for ran in turn.calls:
-            if ran.ok:
-                results.setdefault((ran.name, dump(ran.arguments)), []).append(ran.result)
-        for call in turn.truth:
+        touched = frozenset(value for call in turn.truth for value in strings(call.arguments))
+        for index, (call, ran) in enumerate(zip(turn.truth, _made(turn), strict=True)):
             if call.name not in catalog.entries:
                 continue
-            rejection = _check_call(catalog, call, sources, request, touched)
-            if rejection is not None:
-                return Rejection(rejection.reason, f"turn {number}, {rejection.detail}")
-            shown = results.get((call.name, dump(call.arguments)))
-            if shown:
-                sources.add_result(catalog, call.name, shown.pop(0))
-    return None
+            before = ran.position if ran else len(conversation.messages)
+            scene = _Scene(
+                catalog.entry(call.name).tool,
+                call.arguments,
+                [source for source in users_first if source.message < before],
+                [source for source in sources if source.failed and source.message < before],
+                conversation.messages[turn.start].content,
+                touched,
+                labels,
+            )
+            made = _origins(scene, number, index)
+            if isinstance(made, Rejection):
+                return Rejection(made.reason, f"turn {number}, {made.detail}")
+            origins += made
+            if ran:
+                _add_labels(labels, catalog, ran)
+    return tuple(origins)
 
 
-def _check_call(
-    catalog: Catalog, call: TruthCall, sources: Sources, request: str, touched: set[str]
-) -> Rejection | None:
+def _made(turn: Turn) -> list[ExecutedCall | None]:
+    """For each call of the ground truth, the call that was made; None if there is none."""
+    ran: dict[tuple[str, str], list[ExecutedCall]] = {}
+    for call in turn.calls:
+        if call.ok:
+            ran.setdefault((call.name, dump(call.arguments)), []).append(call)
+    keys = [(call.name, dump(call.arguments)) for call in turn.truth]
+    return [ran[key].pop(0) if ran.get(key) else None for key in keys]
+
+
+def _add_labels(labels: dict[str, dict[str, str]], catalog: Catalog, call: ExecutedCall) -> None:
+    """Take in the names of the things that a result shows."""
     tool = catalog.entry(call.name).tool
-    parameters = {p.name: p for p in tool.parameters}
-    text = sources.text
-    for name, value in call.arguments.items():
+    parsed = json.loads(call.result)
+    for entity in shown_entities(tool):
+        for seen in walk(tool, parsed, entity):
+            label = next((str(seen.shown[key]) for key in LABELS if seen.shown.get(key)), "")
+            if label and seen.shown.get("id", seen.id) == seen.id:
+                labels.setdefault(entity, {})[seen.id] = label
+
+
+def _origins(scene: _Scene, turn: int, call: int) -> list[Origin] | Rejection:
+    parameters = {p.name: p for p in scene.tool.parameters}
+    made = []
+    for name, value in scene.arguments.items():
         parameter = parameters.get(name)
-        if parameter is None or (tool.read_only and name in PAGE_ARGUMENTS):
+        if parameter is None:
             continue
-        where = f"{call.name}({name}={json.dumps(value)[:80]})"
-        if parameter.sensitive or SECRET_NAME.search(name):
-            for secret in strings(value):
-                if len(secret) >= SECRET_LENGTH and secret.casefold() not in text:
-                    return Rejection(Reason.UNTRACED_SECRET, f"{where}: nobody gave this value")
-        elif not all(_traced(leaf, text) for leaf in _leaves(value)):
-            return Rejection(Reason.UNTRACED_ARGUMENT, f"{where}: neither the user nor a result has this value")
-        if parameter.entity is not None:
-            other = _conflict(parameter, value, sources, request, touched)
-            if other:
-                return Rejection(Reason.CONFLICTING_SOURCE, f"{where}: the user named {other!r}")
+        for path, leaf in leaves(name, value):
+            where = f"{scene.tool.name}({path}={json.dumps(leaf, ensure_ascii=False)[:80]})"
+            secret = parameter.sensitive or bool(SECRET_NAME.search(name))
+            origin = _secret(scene, leaf) if secret else _plain(scene, parameter, leaf)
+            if origin is None and secret:
+                return Rejection(Reason.UNTRACED_SECRET, f"{where}: nobody gave this value")
+            if origin is None:
+                return Rejection(Reason.UNTRACED_ARGUMENT, f"{where}: neither the user nor a result has this value")
+            made.append(Origin(turn, call, scene.tool.name, path, leaf, *origin))
+        other = _conflict(scene, parameter, value)
+        if other:
+            return Rejection(
+                Reason.CONFLICTING_SOURCE,
+                f"{scene.tool.name}({name}={json.dumps(value)[:80]}): the user named {other!r}",
+            )
+    return made
+
+
+def _secret(scene: _Scene, leaf: Leaf) -> Place | None:
+    return next(((s.kind, s.message) for s in scene.sources if s.has_exactly(leaf)), None)
+
+
+def _plain(scene: _Scene, parameter: Parameter, leaf: Leaf) -> Place | None:
+    for source in scene.sources:
+        if source.has(leaf):
+            return source.kind, source.message
+    named = _named_flag(scene, parameter.name) if leaf is True else None
+    if named:
+        return named
+    if "default" in parameter.schema and parameter.schema["default"] == leaf:
+        return "default", -1
+    closed = isinstance(leaf, bool) or "enum" in parameter.schema
+    if scene.tool.read_only and (closed or parameter.name in PAGE_ARGUMENTS):
+        return "choice", -1
     return None
 
 
-def _conflict(parameter: Parameter, value: Json, sources: Sources, request: str, touched: set[str]) -> str:
+def _named_flag(scene: _Scene, name: str) -> Place | None:
+    """The user's message that has a word of the flag's name, or the error that asked for the flag."""
+    words = [word for word in name.casefold().split("_") if len(word) >= SHORTEST_LABEL]
+    for source in scene.sources:
+        if source.kind == "user" and any(word in source.folded for word in words):
+            return "user", source.message
+    for error in scene.errors:
+        if error.tool == scene.tool.name and occurs(name, error.text):
+            return "result", error.message
+    return None
+
+
+def _conflict(scene: _Scene, parameter: Parameter, value: Json) -> str:
     """Another thing of the same kind that the request names and the turn leaves alone; '' if none."""
-    labels = sources.labels.get(parameter.entity or "", {})
-    said = request.casefold()
+    labels = scene.labels.get(parameter.entity or "", {})
+    said = scene.request.casefold()
     chosen = [labels[key] for key in strings(value) if key in labels]
     if not chosen or any(label.casefold() in said for label in chosen):
         return ""
-    named = [label for key, label in labels.items() if key not in touched and _mentions(said, label)]
+    named = [label for key, label in labels.items() if key not in scene.touched and _mentions(said, label)]
     return named[0] if named and not any(label in named for label in chosen) else ""
 
 
 def _mentions(said: str, label: str) -> bool:
-    return len(label) > SECRET_LENGTH and re.search(rf"\b{re.escape(label.casefold())}\b", said) is not None
-
-
-def _traced(leaf: str | float | bool | None, text: str) -> bool:
-    if leaf is None or isinstance(leaf, bool):
-        return True
-    if isinstance(leaf, int | float):
-        return any(abs(float(found) - abs(leaf)) < 1e-9 for found in NUMBER.findall(text))
-    plain = leaf.casefold()
-    return plain in text or json.dumps(plain)[1:-1] in text or plain.replace("_", " ") in text
-
-
-def _leaves(value: Json) -> Iterator[str | float | bool | None]:
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item)
-    else:
-        yield value
+    return len(label) >= SHORTEST_LABEL and occurs(label.casefold(), said)

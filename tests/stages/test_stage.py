@@ -55,7 +55,7 @@ def other(ctx):
 
 
 if __name__ == "__main__":
-    run_stage("discover", DiscoverParams, main, {"greet": other})
+    run_stage("discover", DiscoverParams, main, {"greet": other}, dry_run=other)
 '''
 
 Run: TypeAlias = "Callable[..., subprocess.CompletedProcess[str]]"
@@ -86,8 +86,9 @@ def test_a_good_run_ends_with_a_table_of_outputs(run: Run) -> None:
 
 
 def test_a_command_runs_in_the_same_frame(run: Run) -> None:
-    done = run("", "greet")
-    assert (done.returncode, done.stdout) == (0, "hello 9\n")
+    for argument in ("greet", "--dry-run"):
+        done = run("", argument)
+        assert (done.returncode, done.stdout) == (0, "hello 9\n")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,3 @@ doesn't need, so it is installed without its dependencies.
 The official harness keeps instances in module globals and evaluates model strings as Python. Here each
 world is an object that dies with its task, and a call is a look-up and a keyword call.
 """
-
-from __future__ import annotations
-
-from stages.evaluate.bfcl.adapter import Bfcl, controls, run
-
-__all__ = ["Bfcl", "controls", "run"]

@@ -10,15 +10,15 @@ from stages.report.blocks import Block
 from stages.report.inputs import Inputs
 from stages.report.page import Section
 from stages.report.plots import Plotter
-from stages.report.sections import bfcl, dataset, episodes, graph, rewards, run, servers, synthesis, training
+from stages.report.sections import benchmarks, dataset, episodes, graph, rewards, run, servers, synthesis, training
 
 Builder: TypeAlias = Callable[[Inputs, Plotter], Sequence[Block]]
 
 SECTIONS: dict[str, tuple[str, Builder]] = {
     "run": ("The run", run.build),
-    "rewards": ("Reward of the policies", rewards.build),
+    "rewards": ("Held-out rows", rewards.build),
     "training": ("Training", training.build),
-    "bfcl": ("BFCL multi-turn", bfcl.build),
+    "benchmarks": ("Benchmarks", benchmarks.build),
     "servers": ("Servers and tools", servers.build),
     "graph": ("Tool graph", graph.build),
     "synthesis": ("Conversations", synthesis.build),

@@ -1,17 +1,17 @@
-"""The conversations as written: mix, information, perturbations, errors met, and the state machine's steps."""
+"""The conversations as written: wanted and achieved rates, errors met, the state machine's steps, diversity."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from stages.params import SynthesizeParams, check_block
-from stages.report.blocks import Block, Facts, Table, share
+from stages.report.blocks import Block, Facts, Table, number, share
 from stages.report.inputs import Inputs
 from stages.report.plots import Plotter
 
 
 def build(inputs: Inputs, plots: Plotter) -> Sequence[Block]:
-    """Counts and achieved rates."""
+    """Counts, rates and diversity."""
     metrics = inputs.metrics("synthesize")
     written, calls = metrics["conversations"], metrics["calls"]
     facts = Facts(
@@ -25,34 +25,45 @@ def build(inputs: Inputs, plots: Plotter) -> Sequence[Block]:
             ("cost", f"${metrics['cost']:.2f}"),
         ]
     )
-    params = check_block(SynthesizeParams, inputs.document.get("synthesize", {}), "synthesize")
-    mix = params.mix.model_dump()
-    mix["multi_turn"] = 1 - sum(mix.values())
-    multi_turn = sum(metrics["information"].values())
+    rates = [(name, f"{row['wanted']:.1%}", f"{row['achieved']:.1%}") for name, row in metrics["rates"].items()]
     return [
         facts,
-        _counts("Kinds", "kind", metrics["kinds"], written, mix),
-        _counts(
-            "Information given at first, of multi-turn ones",
-            "information",
-            metrics["information"],
-            multi_turn,
-            params.information.model_dump(),
-        ),
-        _counts("Perturbations", "perturbation", metrics["perturbations"], written),
+        Table("Rates", ["share of", "wanted", "achieved"], rates),
+        _counts("Kinds", "kind", metrics["kinds"], written),
         _counts("Errors that calls met", "code", metrics["error_codes"], metrics["failed_calls"]),
-        _counts("Steps of the state machine", "step", metrics["transitions"], None),
+        Table("Steps of the state machine", ["step", "count"], list(metrics["transitions"].items()), folded=True),
+        *_diversity(metrics["diversity"]),
     ]
 
 
-def _counts(
-    caption: str, what: str, counts: Mapping[str, int], whole: int | None, wanted: Mapping[str, float] | None = None
-) -> Table:
-    """Most frequent first, with shares of a whole and, where params ask for shares, what they ask for."""
+def _diversity(figures: Mapping[str, Any]) -> Sequence[Block]:
+    asked = figures["requests"]
+    return [
+        Facts(
+            [
+                ("chains used", f"{figures['chains']:,}"),
+                ("tools in the truth", f"{figures['tools']:,}"),
+                ("tools shown", f"{figures['tools_shown']:,}"),
+                ("entities used", f"{figures['entities']:,}"),
+                ("words in a request", number(asked["words"], 1)),
+            ]
+        ),
+        Table(
+            f"Diversity of {asked['texts']:,} requests (self-BLEU: lower is more varied)",
+            ["distinct-1", "distinct-2", "distinct-3", "self-BLEU"],
+            [[number(asked[name]) for name in ("distinct_1", "distinct_2", "distinct_3", "self_bleu")]],
+        ),
+        Table("Conversations by user turns", ["turns", "conversations"], list(figures["turns"].items()), folded=True),
+        Table(
+            "Conversations by length of their chain",
+            ["tools", "conversations"],
+            list(figures["chain_lengths"].items()),
+            folded=True,
+        ),
+    ]
+
+
+def _counts(caption: str, what: str, counts: Mapping[str, int], whole: int) -> Table:
+    """Most frequent first, with shares of a whole."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    if whole is None:
-        return Table(caption, [what, "count"], ordered, folded=True)
-    if wanted is None:
-        return Table(caption, [what, "count", "share"], [(name, n, share(n, whole)) for name, n in ordered])
-    rows = [(name, n, share(n, whole), f"{wanted.get(name, 0):.1%}") for name, n in ordered]
-    return Table(caption, [what, "count", "share", "wanted"], rows)
+    return Table(caption, [what, "count", "share"], [(name, n, share(n, whole)) for name, n in ordered])

@@ -1,33 +1,34 @@
-"""Edges found by running tools, and the teacher's opinion beside them."""
+"""Edges found by running tools, each with the calls and rows that prove it."""
 
 from __future__ import annotations
 
-import json
-from typing import Any, cast
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from servers.kernel.catalog import Catalog, load_catalog
+from servers.kernel.errors import ToolError
+from servers.kernel.requests import ToolRequests
 from servers.kernel.server import ToolServer
-from servers.kernel.session import Session
+from servers.kernel.session import EPOCH, Session
+from servers.kernel.store import Effects
 from stages import sampling
-from stages.discover.edges import Edge, edge_rows
-from stages.discover.execution import Executor
-from stages.discover.judged import judge, merge
-from stages.params import DiscoverParams
-from stages.records import Message
-from stages.teacher.client import Completion, Teacher, TeacherError
-from stages.teacher.scripted import write
-from tests.stages.discover.house import REQUESTS, house
+from stages.discover.edges import Edge, Trust, edge_rows
+from stages.discover.execution import Executor, read_after_write
+from tests.stages.discover.house import REQUESTS, Door, DoorId, Fault, Said, house
+
+
+def run(server: ToolServer, monkeypatch: pytest.MonkeyPatch, requests: Mapping[str, ToolRequests]) -> Executor:
+    monkeypatch.setattr(sampling, "load_requests", lambda _: requests)
+    return Executor(Catalog([server]), server, world=0, bindings=4)
 
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], Edge]:
-    server = house()
-    monkeypatch.setattr(sampling, "load_requests", lambda _: REQUESTS)
-    edges = list(Executor(Catalog([server]), server, world=0, bindings=4).edges())
-    assert len({(e.first, e.second) for e in edges}) == len(edges)
-    return {(edge.first, edge.second): edge for edge in edges}
+    edges = list(run(house(), monkeypatch, REQUESTS).edges())
+    assert len({edge.pair for edge in edges}) == len(edges)
+    return {edge.pair: edge for edge in edges}
 
 
 def test_a_tool_that_enables_another_is_an_implicit_edge(home: dict[tuple[str, str], Edge]) -> None:
@@ -83,72 +84,92 @@ def test_trying_pairs_changes_no_shared_state() -> None:
     assert Session(catalog.world(7)).state_hash == before
 
 
-def test_a_verdict_follows_the_evidence_that_counts() -> None:
-    edge = Edge("s", "a", "b", "explicit", executed=True, teacher="implicit")
-    assert [edge.trusted(kind) for kind in ("executed", "teacher", "both")] == [True, False, False]
-    edge.teacher = "explicit"
-    assert all(edge.trusted(kind) for kind in ("executed", "teacher", "both"))
-    assert [row["verdict"] for row in edge_rows([edge, Edge("s", "b", "a", "implicit")], "both")] == [True, False]
+def test_the_evidence_names_the_calls_the_rows_and_the_error(home: dict[tuple[str, str], Edge]) -> None:
+    door = 'open_door {"door_id":"DOR-23451"}'
+    assert home["open_door", "enter_room"].evidence.endswith(f"{door} writes discover.Door DOR-23451, then it works")
+    assert "fails with door_closed" in home["open_door", "enter_room"].evidence
+    made = home["cut_key", "try_key"].evidence
+    assert made.startswith('cut_key {"door_id":"DOR-23451"} shows key_id KEY-') and "fails with not_found" in made
 
 
-class Voice:
-    """A teacher whose answers are made by a function."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-        self.asked: list[list[dict[str, Any]]] = []
-
-    async def complete(self, messages: list[Message], **options: Any) -> Completion:
-        self.asked.append(json.loads(messages[-1].content))
-        return Completion(Message("assistant", self.answer(self.asked[-1])), 1, 1, 0.0)
-
-
-async def labels(server: ToolServer, voice: Voice, size: int = 20) -> dict[tuple[str, str], str]:
-    return await judge(cast(Teacher, voice), server, DiscoverParams(pairs_per_request=size), 0.1)
+def test_what_speaks_against_an_edge_is_said_of_every_other_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = run(house(), monkeypatch, REQUESTS)
+    edges = {edge.pair: edge for edge in executor.edges()}
+    assert len(executor.evidence) == 9 * 8 and all(executor.evidence.values())
+    assert all(edge.evidence == executor.evidence[pair] for pair, edge in edges.items())
+    assert "door_closed, and none of" in executor.evidence["paint_door", "enter_room"]
+    assert "no run of look_around fails without open_door" in executor.evidence["open_door", "look_around"]
+    assert "shows a room that it was not given" in executor.evidence["describe_room", "look_around"]
+    assert "writes to a table that list_rooms reads" in executor.evidence["open_door", "list_rooms"]
+    assert "try_key requires no kind of identifier" in executor.evidence["list_rooms", "try_key"]
 
 
-async def test_the_teacher_is_asked_about_every_pair_once() -> None:
-    voice = Voice(lambda pairs: write({"role": "edges"}, [{"content": json.dumps(pairs)}])["content"])
-    found = await labels(house(), voice, 5)
-    pairs = [frozenset((p["first"]["name"], p["second"]["name"])) for request in voice.asked for p in request]
-    assert len(pairs) == len(set(pairs)) == 9 * 8 // 2 and max(map(len, voice.asked)) == 5
-    assert found["list_rooms", "enter_room"] == "explicit" and ("enter_room", "list_rooms") not in found
+def test_time_alone_enables_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Painting lets time pass and writes a row that the bell reads, but the bell only waits for the time."""
+    server = house()
+
+    @server.tool()
+    def ring_bell(session: Session, door_id: DoorId) -> Said:
+        """Ring the bell.
+
+        Args:
+            door_id: the door.
+
+        Raises:
+            door_closed: it is too early.
+        """
+        session.table(Door).require(door_id, "list_doors shows them.")
+        if session.now == EPOCH:
+            raise ToolError(Fault.DOOR_CLOSED, "Nobody is up yet.")
+        return Said("ding")
+
+    requests = {**REQUESTS, "ring_bell": ToolRequests(ask=["Ring at {door_id.name}."] * 4)}
+    edges = {edge.pair: edge for edge in run(server, monkeypatch, requests).edges()}
+    assert edges["paint_door", "ring_bell"].trace and not edges["paint_door", "ring_bell"].executed
+    assert not edges["open_door", "ring_bell"].executed and edges["open_door", "enter_room"].executed
 
 
-@pytest.mark.parametrize("answer", ["", "no idea", "[]", "{}", '[{"first": 1}]', '[{"first": "a", "sec'])
-async def test_an_unreadable_answer_counts_as_none(answer: str) -> None:
-    assert await labels(house(), Voice(lambda pairs: answer)) == {}
+def test_the_second_has_to_read_a_row_that_the_first_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a store that hides one reading, nothing shows why the room can be entered."""
+    server = house()
+    enter = server.tools["enter_room"]
+    honest = server.call
+
+    def forgetful(session: Session, name: str, arguments: Mapping[str, object]) -> object:
+        outcome = honest(session, name, arguments)
+        kept = frozenset(row for row in outcome.effects.reads if row[0] != Door.table or row[1] == "*")
+        return replace(outcome, effects=Effects(kept, outcome.effects.writes)) if name == enter.name else outcome
+
+    monkeypatch.setattr(server, "call", forgetful)
+    edges = {edge.pair: edge for edge in run(server, monkeypatch, REQUESTS).edges()}
+    assert edges["open_door", "enter_room"].trace and not edges["open_door", "enter_room"].executed
 
 
-async def test_a_failed_request_counts_as_none_and_the_others_stand() -> None:
-    def answer(pairs: list[dict[str, Any]]) -> str:
-        if pairs[0]["first"]["name"] == "list_doors":
-            raise TeacherError("down")
-        return str(write({"role": "edges"}, [{"content": json.dumps(pairs)}])["content"])
+def test_a_row_counts_whether_it_was_read_before_or_after_the_write() -> None:
+    def effects(reads: str, writes: str = "") -> Effects:
+        return Effects(frozenset(("t", key) for key in reads), frozenset(("t", key) for key in writes))
 
-    found = await labels(house(), Voice(answer), 8)
-    assert ("list_doors", "open_door") not in found and ("list_rooms", "enter_room") in found
+    assert read_after_write(effects("", "dcb"), effects("b"), effects("cx")) == [("t", "b"), ("t", "c")]
+    assert read_after_write(effects("a", "b"), effects("*a"), effects("*a")) == []
 
 
-async def test_a_backward_verdict_turns_the_pair_and_strange_names_are_dropped() -> None:
-    def answer(pairs: list[dict[str, Any]]) -> str:
-        verdict = {"label": "implicit", "direction": "backward"}
-        return json.dumps(
-            [
-                {"first": "open_door", "second": "enter_room", **verdict},
-                {"first": "rm -rf", "second": "enter_room", **verdict},
-                {"first": "cut_key", "second": "try_key", **verdict, "label": "maybe"},
-            ]
-        )
-
-    assert await labels(house(), Voice(answer), 100) == {("enter_room", "open_door"): "implicit"}
-
-
-def test_labels_are_merged_into_the_edges() -> None:
-    known = Edge("s", "a", "b", "explicit", executed=True)
-    merged = merge("s", [known], {("a", "b"): "implicit", ("c", "a"): "explicit", ("b", "c"): "implicit"})
-    assert [(e.first, e.second, e.label, e.teacher, e.executed) for e in merged] == [
-        ("a", "b", "explicit", "implicit", True),
-        ("b", "c", "implicit", "implicit", False),
-        ("c", "a", "explicit", "explicit", False),
-    ]
+@pytest.mark.parametrize(
+    ("executed", "teacher", "expected"),
+    [
+        (True, "", ("explicit", None, None)),
+        (True, "implicit", ("explicit", "implicit", None)),
+        (True, "explicit", ("explicit", "explicit", "explicit")),
+        (False, "explicit", (None, "explicit", None)),
+        (False, "implicit", (None, "implicit", None)),
+        (False, "", (None, None, None)),
+    ],
+)
+def test_a_verdict_follows_the_evidence_that_counts(
+    executed: bool, teacher: str, expected: tuple[str | None, ...]
+) -> None:
+    kinds: tuple[Trust, ...] = ("executed", "teacher", "both")
+    edge = Edge("s", "a", "b", "explicit", executed=executed, teacher=teacher)  # type: ignore[arg-type]
+    assert tuple(edge.verdict(kind) for kind in kinds) == expected
+    rows = [edge_rows([edge], kind, "p1")[0] for kind in kinds]
+    assert [row["verdict"] for row in rows] == [label or "none" for label in expected]
+    assert {row["prompt"] for row in rows} == {"p1"}

@@ -9,10 +9,15 @@ import networkx as nx
 import pytest
 
 from servers.kernel.catalog import load_catalog
-from stages.discover.__main__ import summary
-from stages.discover.edges import Edge
+from stages.discover.agreement import disagreements
+from stages.discover.claims import Claim
+from stages.discover.edges import Edge, Trust
 from stages.discover.execution import Executor
 from stages.discover.graph import build_graph, draw_chains, write_graphml
+from stages.discover.judged import Opinion
+from stages.discover.summary import summary
+
+TRUSTS: tuple[Trust, ...] = ("executed", "teacher", "both")
 
 CATALOG = load_catalog(("banking",))
 EDGES = list(Executor(CATALOG, CATALOG.servers["banking"], 7, 6).edges())
@@ -69,6 +74,20 @@ def test_other_programs_can_read_the_graph(graph: nx.DiGraph, tmp_path: Path) ->
     assert {(a, b): d["label"] for a, b, d in loaded.edges(data=True)} == nx.get_edge_attributes(graph, "label")
 
 
+def test_the_graph_takes_the_label_of_the_side_that_counts() -> None:
+    edges = [
+        Edge("banking", "list_cards", "freeze_card", "explicit", "card_id", executed=True, teacher="implicit"),
+        Edge("banking", "list_cards", "unfreeze_card", "explicit", "card_id", executed=True, teacher="explicit"),
+    ]
+    found = {trust: dict(build_graph(CATALOG, edges, trust).edges) for trust in TRUSTS}
+    freeze, unfreeze = ("list_cards", "freeze_card"), ("list_cards", "unfreeze_card")
+    assert {pair: row["label"] for pair, row in found["executed"].items()} == dict.fromkeys(
+        [freeze, unfreeze], "explicit"
+    )
+    assert {pair: row["label"] for pair, row in found["teacher"].items()} == {freeze: "implicit", unfreeze: "explicit"}
+    assert set(found["both"]) == {unfreeze} and found["both"][unfreeze]["parameter"] == "card_id"
+
+
 def test_the_summary_compares_the_teacher_with_execution(graph: nx.DiGraph) -> None:
     edges = [
         Edge("banking", "list_cards", "freeze_card", "explicit", executed=True, teacher="explicit"),
@@ -77,7 +96,23 @@ def test_the_summary_compares_the_teacher_with_execution(graph: nx.DiGraph) -> N
         Edge("banking", "list_accounts", "list_cards", "implicit", teacher="implicit"),
     ]
     small = build_graph(CATALOG, edges, "executed")
-    told = summary(small, edges, draw_chains(small, 2, (2, 2), 0))
+    claims = [Claim("list_cards", "freeze_card", "explicit")]
+    opinion = Opinion(claims, unanswered=[("list_accounts", "list_cards")])
+    differ = disagreements(edges, {}, {}, {frozenset(pair) for pair in opinion.unanswered})
+    told = summary(small, draw_chains(small, 2, (2, 2), 0), edges, {"banking": opinion}, differ)
     assert (told["tools"], told["edges"], told["explicit"], told["implicit"]) == (17, 2, 2, 0)
-    assert (told["teacher_precision"], told["teacher_recall"]) == (pytest.approx(1 / 3), 0.5)
-    assert told["per_server"] == {"banking": {"explicit": 2, "implicit": 0, "chains": 2}}
+    assert (told["teacher_precision"], told["teacher_recall"], told["teacher_f1"]) == (0.5, 0.5, 0.5)
+    assert (told["teacher"]["pairs"], told["teacher"]["unanswered"]) == (2, 1)
+    bank = told["per_server"]["banking"]
+    assert {key: bank[key] for key in ("explicit", "implicit", "chains")} == {"explicit": 2, "implicit": 0, "chains": 2}
+    assert bank["teacher"] == {key: told["teacher"][key] for key in ("explicit", "implicit", "both")}
+    assert bank["teacher"]["explicit"] == {
+        "claimed": 1,
+        "proved": 2,
+        "agreed": 1,
+        "precision": 1.0,
+        "recall": 0.5,
+        "f1": pytest.approx(2 / 3),
+    }
+    assert told["disagreements"]["kinds"] == {"implicit, executed none": 1, "none, executed explicit": 1}
+    assert [item["second"] for item in told["disagreements"]["foremost"]] == ["unfreeze_card", "list_cards"]

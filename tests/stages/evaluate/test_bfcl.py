@@ -13,9 +13,8 @@ import mpmath
 import pytest
 
 from stages.evaluate.benchmark import BenchmarkUnavailableError
-from stages.evaluate.bfcl import Bfcl, run
 from stages.evaluate.bfcl import data as bfcl_data
-from stages.evaluate.bfcl.adapter import _Replay
+from stages.evaluate.bfcl.adapter import Bfcl, _Replay, run
 from stages.evaluate.bfcl.data import CATEGORIES, BfclPackage, BfclTask, parse_call
 from stages.evaluate.bfcl.world import World
 from stages.evaluate.loop import OneByOne, Silent, rescore, run_tasks

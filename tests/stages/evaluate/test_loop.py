@@ -9,6 +9,7 @@ import pytest
 
 from stages.evaluate.benchmark import Control, Episode, InfrastructureError, Request, Score, TaskResult
 from stages.evaluate.loop import OneByOne, Silent, rescore, run_tasks
+from stages.evaluate.statistics import bootstrap_mean, interval_of_mean, wilson
 from stages.evaluate.summary import measure, sample_tasks, summarise
 from stages.records import EpisodeRecord, Message, ToolSpec
 
@@ -171,3 +172,34 @@ def test_a_category_without_a_scored_row_has_no_rate_and_there_is_no_overall() -
     summary = summarise(rows)
     assert [category.rate for category in summary.categories] == [1.0, None]
     assert (summary.overall, summary.interval) == (None, None)
+
+
+def test_partial_credit_is_averaged_with_a_bootstrap_interval() -> None:
+    credits = [0.0, 0.25, 0.5, 1.0] * 5
+    rows = [TaskResult(f"t{i}", "x", "scored", Score(value == 1, value=value)) for i, value in enumerate(credits)]
+    rows.append(TaskResult("broken", "x", "error", Score(False)))
+    category = summarise(rows).categories[0]
+    assert (category.passed, category.scored) == (5, 21)
+    assert category.rate == pytest.approx(8.75 / 21)
+    assert category.interval == bootstrap_mean([*credits, 0.0], seed=0)
+    assert summarise(rows, seed=1).categories[0].interval == bootstrap_mean([*credits, 0.0], seed=1)
+
+
+def test_the_overall_interval_joins_shares_and_partial_credit() -> None:
+    shares = [TaskResult(f"s{i}", "x", "scored", Score(i < 8)) for i in range(10)]
+    graded = [TaskResult(f"g{i}", "y", "scored", Score(False, value=i / 10)) for i in range(10)]
+    summary = summarise(shares + graded)
+    assert summary.overall == pytest.approx((0.8 + 0.45) / 2)
+    ends = [wilson(8, 10), bootstrap_mean([i / 10 for i in range(10)], seed=0)]
+    assert summary.interval == interval_of_mean([0.8, 0.45], ends)
+
+
+def test_full_credit_throughout_keeps_an_honest_interval() -> None:
+    rows = [TaskResult(f"t{i}", "x", "scored", Score(True, value=1.0)) for i in range(10)]
+    assert summarise(rows).categories[0].interval == wilson(10, 10)
+
+
+@pytest.mark.parametrize("value", [-0.01, 1.01, float("nan")])
+def test_credit_outside_0_to_1_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="not between 0 and 1"):
+        Score(False, value=value)

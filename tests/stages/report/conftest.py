@@ -38,10 +38,17 @@ def metrics() -> dict[str, dict[str, Any]]:
         }
         for name in ("banking", "budget")
     ]
+    score = {"claimed": 5, "proved": 4, "agreed": 3, "precision": 0.6, "recall": 0.75, "f1": 2 / 3}
+    scores = {"explicit": score, "implicit": dict.fromkeys(score, None), "both": score}
     mean = {"mean": 0.5, "low": 0.4, "high": 0.6}
     rate = {**mean, "rows": 25}
-    bfcl = {"overall": 0.01, "interval": [0.0, 0.03], "categories": [{"category": "base", "passed": 2, "scored": 200}]}
-    policy = {"masked": 0, "reward": mean, "parts": dict.fromkeys(PARTS, mean), "solved": rate, "abstained": rate}
+    base = {"category": "base", "passed": 2, "scored": 200, "masked": 1, "errors": 0, "rate": 0.01}
+    bfcl = {"overall": 0.01, "interval": [0.0, 0.03], "categories": [base]}
+    floor = {"overall": 0.0, "interval": [0.0, 0.01], "categories": [{**base, "passed": 0, "rate": 0.0, "masked": 0}]}
+    habits = dict.fromkeys(("solved", "recovered", "abstained", "abstention_precision", "clarified"), rate)
+    parts = dict.fromkeys(PARTS, mean)
+    policy = {"rows": 25, "masked": 0, "reward": mean, "parts": parts, "calls_over_budget": mean, **habits}
+    difference = {"mean": 0.21, "low": 0.1, "high": 0.3, "rows": 25}
     return {
         "bootstrap": {"fingerprint": "feedc0de", "tools": 6, "servers": servers},
         "discover": {
@@ -54,7 +61,26 @@ def metrics() -> dict[str, dict[str, Any]]:
             "tools_in_chains": 6,
             "teacher_precision": 0.91,
             "teacher_recall": 0.8,
-            "per_server": {name: {"explicit": 3, "implicit": 1, "chains": 20} for name in ("banking", "budget")},
+            "teacher": {"prompt": "0f", "pairs": 9, "unanswered": 2, **scores},
+            "per_server": {
+                name: {"explicit": 3, "implicit": 1, "chains": 20, "unanswered": 1, "teacher": scores}
+                for name in ("banking", "budget")
+            },
+            "disagreements": {
+                "count": 4,
+                "kinds": {"explicit, executed none": 4},
+                "foremost": [
+                    {
+                        "server": "banking",
+                        "first": "list_cards",
+                        "second": "freeze_card",
+                        "teacher": "explicit",
+                        "executed": "none",
+                        "evidence": "no run of list_cards shows a card",
+                        "reason": HOSTILE,
+                    }
+                ],
+            },
         },
         "synthesize": {
             "conversations": 100,
@@ -68,6 +94,23 @@ def metrics() -> dict[str, dict[str, Any]]:
             "error_codes": {"not_found": 30},
             "tools_called": 6,
             "transitions": {"ASK --call--> WAIT": 300},
+            "rates": {"distractors": {"wanted": 0.4, "achieved": 0.41}},
+            "diversity": {
+                "requests": {
+                    "texts": 180,
+                    "words": 9.5,
+                    "distinct_1": 0.2,
+                    "distinct_2": 0.5,
+                    "distinct_3": 0.7,
+                    "self_bleu": 0.4,
+                },
+                "turns": {"2": 80, "3": 20},
+                "chain_lengths": {"2": 70, "3": 30},
+                "chains": 40,
+                "tools": 6,
+                "tools_shown": 6,
+                "entities": 12,
+            },
             "cost": 0.0,
         },
         "validate": {
@@ -77,25 +120,57 @@ def metrics() -> dict[str, dict[str, Any]]:
             "kinds": {"multi_turn": 90},
             "rows": {"train": 120, "val": 20, "test": 25},
             "sft_rows": 70,
+            "acceptance_rate": 0.9,
+            "over_quota": {"multi_turn": 3},
+            "provenance": {"literals": 4, "traced": 1.0, "sources": {"user": 3, "result": 1}},
+            "leakage": {"test_rows": 25, "chains": 0.0, "entities": 0.5, "phrasing": 0.25},
+            "decontamination": {
+                "ngram": 8,
+                "checked": [
+                    {
+                        "benchmark": "bfcl_multi_turn",
+                        "version": "2026.3.23",
+                        "questions": 1161,
+                        "overlaps": 1,
+                        "examples": [{"conversation": "c", "text": HOSTILE, "shared": "alert"}],
+                    }
+                ],
+                "not_at_hand": {"teval": "no directory"},
+            },
+            "diversity": {
+                "ours": {
+                    "texts": 90,
+                    "words": 12.5,
+                    "distinct_1": 0.3,
+                    "distinct_2": 0.7,
+                    "distinct_3": 0.9,
+                    "self_bleu": 0.4,
+                }
+            },
         },
         "evaluate": {
             "policies": dict.fromkeys(("base", "sft", "policy"), policy),
             "differences": {
-                "policy-base": {"mean": 0.21, "low": 0.1, "high": 0.3, "rows": 25},
+                "policy-base": difference,
                 "policy-sft": {"mean": 0.01, "low": -0.05, "high": 0.06, "rows": 25},
             },
-            "bfcl": {
-                "controls": [{"name": "gold_replay", "passed": 800, "total": 800, "expected": 800}],
-                "measurement": {
-                    "benchmark": "bfcl",
+            "do_nothing": policy,
+            "unseen": {"worlds": {"policies": {"policy": policy}, "differences": {}, "do_nothing": policy}},
+            "benchmarks": {
+                "bfcl": {
+                    "benchmark": "bfcl_multi_turn",
                     "version": "2026.3.23",
-                    "sample": None,
-                    "summary": bfcl,
-                    "do_nothing": bfcl,
+                    "sample": "all",
+                    "tasks": 200,
+                    "controls": [{"name": "gold_replay", "passed": 800, "total": 800, "expected": 800}],
+                    "agents": {"policy": {"summary": bfcl, "official": {"partial_f1": 0.25}, "prompts_too_long": 3}},
+                    "do_nothing": floor,
+                    "differences": {},
                 },
-                "prompts_too_long": 3,
             },
+            "unavailable": {"teval": "It needs a data directory."},
         },
+        "evaluate_costs": {"bfcl": {"policy": {"seconds": 12.5, "completion_tokens": 900, "cost": 0.25}}},
     }
 
 

@@ -68,13 +68,47 @@ def test_numbers_reach_the_page(page: str) -> None:
     assert "1 of 2 servers are not healthy." in text
     assert "1.0% [0.0%, 3.0%]" in text
     assert "2 / 200" in text
+    assert "Prompts too long for the policy, which it answered with nothing: trained 3." in text
+    assert "teval was not played. It needs a data directory." in text
+
+
+@pytest.fixture
+def board(drawn: Inputs) -> str:
+    return (drawn.reports / "leaderboard.html").read_text()
+
+
+def test_each_score_stands_beside_its_interval_its_floor_and_its_cost(board: str) -> None:
+    text = re.sub(r"\s+", " ", Tags(board).text)
+    assert re.search(r"trained ?bfcl ?1 ?0\.0 to 3\.0 ?0 ?200 ?1 ?all tasks ?2026\.3\.23 ?12\.5 ?900 ?0\.25", text)
+    assert re.search(r"trained ?unseen worlds ?50 ?40\.0 to 60\.0 ?50 ?25 ?0", text)
+
+
+def test_published_figures_stand_apart_from_ours_with_their_source(board: str) -> None:
+    ours, _, theirs = board.partition('id="published"')
+    assert "Qwen3" not in ours and "PROVE" not in ours.partition('id="ours"')[2]
+    assert "trained</td>" not in theirs
+    for source in ("2606.03892v2", "2606.26027", "2601.03555", "Leaderboard, April 2026"):
+        assert source in theirs
+    assert "not measured here" in theirs
+
+
+def test_the_board_sorts_without_a_network_and_the_pages_find_each_other(board: str, page: str) -> None:
+    seen = Tags(board)
+    assert seen.tags.count("script") == 1 and "src" not in seen.attributes
+    assert "http" not in board and "index.html" in seen.attributes["href"]
+    assert "leaderboard.html" in Tags(page).attributes["href"]
+    assert board.count('class="sortable"') == 1
 
 
 def test_same_inputs_give_the_same_bytes(inputs: Inputs, drawn: Inputs) -> None:
     write_report(inputs)
 
     def written(run: Inputs) -> dict[str, bytes]:
-        files = [run.reports / "index.html", *sorted((run.reports / "plots").iterdir())]
+        files = [
+            run.reports / "index.html",
+            run.reports / "leaderboard.html",
+            *sorted((run.reports / "plots").iterdir()),
+        ]
         return {file.name: file.read_bytes() for file in files}
 
     assert written(inputs) == written(drawn)
@@ -107,10 +141,12 @@ def test_metrics_of_another_shape_name_the_section_and_the_key(inputs: Inputs) -
 
 
 def test_what_did_not_happen_is_said(inputs: Inputs) -> None:
-    for stage, change in {"evaluate": {"bfcl": {"controls": []}}, "validate": {"reasons": {}}}.items():
+    nothing = {"benchmarks": {}, "unavailable": {}, "policies": {}, "unseen": {}}
+    for stage, change in {"evaluate": nothing, "validate": {"reasons": {}}}.items():
         path = inputs.reports / "metrics" / f"{stage}.json"
         write_json(path, read_json(path) | change)
     write_report(inputs)
     text = (inputs.reports / "index.html").read_text()
-    assert "No policy was measured: evaluate.bfcl_sample is 0." in text
+    assert "No benchmark was played." in text
+    assert "No held-out row was played." in text
     assert "Nothing was rejected." in text

@@ -16,7 +16,7 @@ from stages.discover.edges import CHAINS
 from stages.params import SynthesizeParams
 from stages.stage import execute
 from stages.synthesize import __main__ as stage
-from stages.synthesize.shards import Shards
+from stages.synthesize.shards import SHARD_SIZE, Shards
 from stages.tracking import Tracker
 from tests.stages.synthesize.writing import SEED, chains, context
 
@@ -97,6 +97,26 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bytes(project: Path) -> N
     assert untouched and run() == 0
     assert digest() == whole
     assert shards() == 0 and not list(artifacts.DATA.glob(".conversations*"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_any_number_of_processes_writes_the_same_bytes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "SHARD_SIZE", SHARD_SIZE)
+    digests = []
+    for processes in (1, 2):
+        more = PARAMS.replace("conversations: 40", f"conversations: {SHARD_SIZE + 10}, processes: {processes}")
+        Path("params.yaml").write_text(more, encoding="utf-8")
+        assert run() == 0
+        digests.append(digest())
+    assert digests[0] == digests[1]
+
+
+def test_processes_are_for_the_scripted_teacher(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosted = PARAMS.replace("conversations: 40", "conversations: 40, processes: 2")
+    Path("params.yaml").write_text(f"{hosted}teacher: {{model: openai/x}}\n", encoding="utf-8")
+    assert run() == 2
+    assert "synthesize.processes" in capsys.readouterr().err
 
 
 def test_a_missing_input_and_one_of_other_servers_are_refused(

@@ -35,7 +35,8 @@ def chains() -> tuple[Chain, ...]:
 
 
 def params(**changes: Any) -> SynthesizeParams:
-    return SynthesizeParams(conversations=COUNT).model_copy(update=changes)
+    """Sizes and rates of the paper, without the scripted teacher's failures unless they are asked for."""
+    return SynthesizeParams(conversations=COUNT, mistake_rate=0.0, setback_rate=0.0).model_copy(update=changes)
 
 
 def context(chosen: SynthesizeParams, **blocks: Any) -> StageContext[SynthesizeParams]:
@@ -49,7 +50,7 @@ def jobs(chosen: SynthesizeParams) -> list[Job]:
 @lru_cache(maxsize=1)
 def drafts(count: int = 300) -> tuple[tuple[Job, Draft], ...]:
     chosen = params(conversations=count)
-    drafter = Drafter(catalog(), chosen, SEED)
+    drafter = Drafter(catalog(), chains(), chosen, SEED)
     made = ((job, drafter.draft(job)) for job in jobs(chosen))
     return tuple((job, draft) for job, draft in made if draft is not None)
 
@@ -61,8 +62,8 @@ def write(chosen: SynthesizeParams, **blocks: Any) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=1)
 def conversations() -> tuple[Conversation, ...]:
-    """A fixed set with many mistakes in it; nobody may change them."""
-    rows = write(params(mistake_rate=0.4))
+    """A fixed set with many mistakes and setbacks in it; nobody may change them."""
+    rows = write(params(mistake_rate=0.4, setback_rate=0.3))
     return tuple(from_row(row) for row in rows if "unwritten" not in row)
 
 
@@ -88,6 +89,6 @@ def told(conversation: Conversation) -> list[str]:
             if not bad:
                 failed = set()
         last = number + 1 == len(conversation.turns)
-        clarified = any(call.name for call in turn.calls) or conversation.messages[turn.start + 1].content[-1] != "?"
-        events.append("done" if last else "follow_up" if clarified else "clarify")
+        asks = conversation.turn_messages(number)[-1].content.endswith("?") and all(call.ok for call in turn.calls)
+        events.append("done" if last else "clarify" if asks else "follow_up")
     return events

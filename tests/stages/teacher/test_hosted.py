@@ -1,4 +1,4 @@
-"""A hosted teacher behind LiteLLM: a loopback server that answers well, and one that misbehaves."""
+"""A hosted teacher behind LiteLLM, and conversations written with it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,91 +18,18 @@ from stages.params import TeacherParams
 from stages.records import Message, ToolCall
 from stages.rollout import visible_spec
 from stages.synthesize.__main__ import Writer
-from stages.synthesize.mix import Job
-from stages.teacher import scripted
-from stages.teacher.client import Completion, Teacher, TeacherError, to_openai
+from stages.teacher.client import Teacher
+from stages.teacher.errors import TeacherError
+from stages.teacher.wire import to_openai
 from stages.validate.provenance import check_provenance
 from stages.validate.replay import check_replay
 from stages.validate.structure import check_structure
 from tests.stages.synthesize.writing import catalog, chains, context, jobs, params, told
+from tests.stages.teacher.loopback import KEY, Provider, Reply, ask, message, refusal, settings
+from tests.stages.teacher.oracle import Oracle
 
-KEY = "sk-test-0123456789abcdef"
 CONVERSATIONS = 6
 OPAQUE = re.compile(r"[A-Z]{3,5}-\d{5,}")
-
-Answer = tuple[int, Any]
-
-
-@dataclass
-class Provider:
-    """A chat completions endpoint; `answer` sees each request and its number."""
-
-    answer: Callable[[dict[str, Any], int], Answer]
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    keys: set[str] = field(default_factory=set)
-    url: str = ""
-
-
-def message(content: str | None, calls: list[tuple[str, str]] | None = None) -> Answer:
-    tool_calls = [
-        {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
-        for n, (name, arguments) in enumerate(calls or [])
-    ]
-    said: dict[str, Any] = {"role": "assistant", "content": content}
-    if tool_calls:
-        said["tool_calls"] = tool_calls
-    choice = {"index": 0, "finish_reason": "tool_calls" if tool_calls else "stop", "message": said}
-    usage = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
-    return 200, {
-        "id": "x", "object": "chat.completion", "created": 1, "model": "tester", "choices": [choice], "usage": usage,
-    }  # fmt: skip
-
-
-def refusal(status: int) -> Answer:
-    return status, {"error": {"message": f"status {status}", "type": "test", "code": str(status)}}
-
-
-@pytest.fixture
-def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
-    state = Provider(lambda request, number: message("fine"))
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            state.keys.add(self.headers.get("Authorization", ""))
-            state.requests.append(request)
-            status, body = state.answer(request, len(state.requests) - 1)
-            payload = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(payload)))
-            self.send_header("Retry-After", "0")
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    yield state
-    server.shutdown()
-    server.server_close()
-
-
-def settings(provider: Provider, **changes: Any) -> TeacherParams:
-    values = {"model": "openai/tester", "api_base": provider.url, "attempts": 1, "timeout": 5.0, **changes}
-    return TeacherParams(**values)
-
-
-def ask(provider: Provider, messages: list[Message] | None = None, **changes: Any) -> Completion:
-    teacher = Teacher(settings(provider, **changes))
-    return asyncio.run(teacher.complete(messages or [Message("user", "hello")], script={"role": "query", "plan": "P"}))
 
 
 def test_an_answer_comes_with_its_tokens_and_the_key_stays_in_the_header(
@@ -147,7 +72,7 @@ def test_a_provider_that_takes_no_seed_is_not_sent_one(provider: Provider, monke
     content = [{"type": "text", "text": "fine"}]
     usage = {"input_tokens": 11, "output_tokens": 3}
     head = {"id": "x", "type": "message", "role": "assistant", "model": "claude-tester", "stop_reason": "end_turn"}
-    provider.answer = lambda request, number: (200, {**head, "content": content, "usage": usage})
+    provider.answer = lambda request, number: Reply(200, {**head, "content": content, "usage": usage})
     assert ask(provider, model="anthropic/claude-tester").message.content == "fine"
     assert "seed" not in provider.requests[0] and "script" not in provider.requests[0]
 
@@ -171,10 +96,10 @@ def test_a_busy_provider_is_asked_again(provider: Provider) -> None:
 @pytest.mark.parametrize(
     "answer",
     [refusal(400), refusal(401), refusal(404), refusal(429), refusal(500), refusal(503),
-     message(""), message(None), (200, "not json"), (200, {"choices": []}), (200, {})],
+     message(""), message(None), Reply(200, "not json"), Reply(200, {"choices": []}), Reply(200, {})],
     ids=["400", "401", "404", "429", "500", "503", "empty", "null", "no-json", "no-choice", "no-body"],
 )  # fmt: skip
-def test_every_bad_answer_is_a_teacher_error_that_names_the_model(provider: Provider, answer: Answer) -> None:
+def test_every_bad_answer_is_a_teacher_error_that_names_the_model(provider: Provider, answer: Reply) -> None:
     provider.answer = lambda request, number: answer
     with pytest.raises(TeacherError, match="openai/tester"):
         ask(provider)
@@ -189,31 +114,6 @@ def test_a_silent_and_an_absent_provider_are_teacher_errors(provider: Provider) 
     provider.url = "http://127.0.0.1:9/v1"
     with pytest.raises(TeacherError, match="openai/tester"):
         ask(provider)
-
-
-class Oracle:
-    """Answers as a good model would: it reads the seed of a request and plays that conversation's draft."""
-
-    def __init__(self) -> None:
-        chosen = params(conversations=CONVERSATIONS)
-        writer = Writer(context(chosen), chains())
-        self.jobs: list[Job] = jobs(chosen)
-        drafts = [writer._draft(job)[1] for job in self.jobs]
-        self.turns = [draft.turns if draft else () for draft in drafts]
-        self.told: dict[int, int] = {}
-
-    def __call__(self, request: dict[str, Any], number: int) -> Answer:
-        index, said = request["seed"], request["messages"]
-        if not request.get("tools"):
-            turn = self.told.get(index, 0)
-            self.told[index] = turn + 1
-            script = self.turns[index][turn].user
-        else:
-            turn = sum(m["role"] == "user" for m in said) - 1
-            script = self.turns[index][turn].assistant
-        answer = scripted.write({"seed": index, **script}, said)
-        calls = [(c["function"]["name"], c["function"]["arguments"]) for c in answer.get("tool_calls") or []]
-        return message(answer["content"], calls)
 
 
 def write(provider: Provider, **changes: Any) -> list[dict[str, Any]]:
@@ -237,7 +137,7 @@ def wholesome(made: Conversation) -> bool:
 
 
 def test_a_good_model_writes_valid_conversations(provider: Provider) -> None:
-    provider.answer = Oracle()
+    provider.answer = Oracle(CONVERSATIONS)
     rows = write(provider)
     made = [from_row(row) for row in rows]
     assert len(made) == CONVERSATIONS and all(wholesome(c) for c in made)
@@ -246,7 +146,7 @@ def test_a_good_model_writes_valid_conversations(provider: Provider) -> None:
 
 
 def test_the_writer_of_a_request_is_told_no_withheld_value_and_no_identifier(provider: Provider) -> None:
-    provider.answer = Oracle()
+    provider.answer = Oracle(CONVERSATIONS)
     write(provider)
     material = [json.loads(r["messages"][-1]["content"]) for r in provider.requests if not r.get("tools")]
     wants = [want for told in material for want in told.get("wants", [])]
@@ -276,9 +176,9 @@ def test_a_provider_that_is_down_is_asked_as_often_as_allowed(provider: Provider
 def test_a_bad_call_is_answered_and_the_conversation_goes_on(
     provider: Provider, spoilt: list[tuple[str, str]], reason: str
 ) -> None:
-    oracle = Oracle()
+    oracle = Oracle(CONVERSATIONS)
 
-    def answer(request: dict[str, Any], number: int) -> Answer:
+    def answer(request: dict[str, Any], number: int) -> Reply:
         first = request.get("tools") and request["messages"][-1]["role"] == "user"
         return message(None, spoilt) if first else oracle(request, number)
 
@@ -296,7 +196,7 @@ def test_a_bad_call_is_answered_and_the_conversation_goes_on(
 
 
 def test_a_model_that_never_stops_failing_is_closed_by_the_limit_on_retries(provider: Provider) -> None:
-    oracle = Oracle()
+    oracle = Oracle(CONVERSATIONS)
     provider.answer = lambda r, n: message(None, [("no_such_tool", "{}")]) if r.get("tools") else oracle(r, n)
     for row in write(provider):
         made = from_row(row)
@@ -306,9 +206,9 @@ def test_a_model_that_never_stops_failing_is_closed_by_the_limit_on_retries(prov
 
 
 def test_a_batch_that_fails_in_part_is_a_partial_success(provider: Provider) -> None:
-    oracle = Oracle()
+    oracle = Oracle(CONVERSATIONS)
 
-    def answer(request: dict[str, Any], number: int) -> Answer:
+    def answer(request: dict[str, Any], number: int) -> Reply:
         first = request.get("tools") and request["messages"][-1]["role"] == "user"
         return message(None, [("list_cards", "{}"), ("no_such_tool", "{}")]) if first else oracle(request, number)
 
@@ -332,7 +232,7 @@ def test_a_call_in_place_of_a_user_message_is_an_unwritten_row(provider: Provide
 
 
 def test_one_failure_leaves_the_other_conversations_alone(provider: Provider) -> None:
-    oracle = Oracle()
+    oracle = Oracle(CONVERSATIONS)
     provider.answer = lambda r, n: refusal(503) if r["seed"] == 2 else oracle(r, n)
     rows = write(provider)
     assert [row["id"] for row in rows if "unwritten" in row] == ["conv-000002"]
@@ -341,7 +241,7 @@ def test_one_failure_leaves_the_other_conversations_alone(provider: Provider) ->
 def test_no_more_requests_run_at_once_than_allowed(provider: Provider) -> None:
     running, most, lock = 0, 0, threading.Lock()
 
-    def answer(request: dict[str, Any], number: int) -> Answer:
+    def answer(request: dict[str, Any], number: int) -> Reply:
         nonlocal running, most
         with lock:
             running += 1

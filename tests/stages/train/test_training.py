@@ -16,7 +16,7 @@ from stages.train.config import GrpoConfig, OptimConfig, PolicyConfig, SamplingC
 from stages.train.grpo import train_grpo
 from stages.train.optimizer import Optimizer
 from stages.train.order import mixed_seed, row_order
-from stages.train.policy import Policy, replacing
+from stages.train.policy import Policy, adapted, replacing
 from stages.train.sft import train_sft
 from stages.train.update import NonFiniteError
 
@@ -217,12 +217,10 @@ def test_row_order_is_a_permutation_per_epoch_and_resumes() -> None:
 
 
 def test_adapters_leave_the_reference_alone(make_policy: Callable[..., Policy]) -> None:
-    from stages.train.policy import _adapt
-
     bare = make_policy()
     ids = torch.tensor([[10, 11, 2]])
     before = bare.network(ids).logits
-    policy = Policy(_adapt(bare.network, PolicyConfig(lora_rank=4), None), chat=bare.chat)
+    policy = Policy(adapted(bare.network, PolicyConfig(lora_rank=4)), chat=bare.chat)
     train_sft(policy, ROWS, SftConfig(epochs=2, optim=SHORT))
     assert not torch.allclose(policy.network(ids).logits, before)
     with policy.reference() as network:
@@ -275,3 +273,16 @@ def test_saved_weights_load_again(make_policy: Callable[..., Policy], tmp_path: 
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "policy")
     ids = torch.tensor([[10, 11, 2]])
     assert torch.allclose(loaded(ids).logits, policy.network(ids).logits, atol=1e-5)
+
+
+def test_adapters_are_merged_into_what_is_saved(make_policy: Callable[..., Policy], tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    bare = make_policy()
+    policy = Policy(adapted(bare.network, PolicyConfig(lora_rank=4)), chat=bare.chat)
+    train_sft(policy, ROWS, SftConfig(epochs=2, optim=SHORT))
+    policy.save(tmp_path / "policy")
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "policy")
+    ids = torch.tensor([[10, 11, 2]])
+    assert torch.allclose(loaded(ids).logits, policy.network(ids).logits, atol=1e-5)
+    assert policy.trainable()  # and it goes on training

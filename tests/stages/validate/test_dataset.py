@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import shutil
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from stages import artifacts
 from stages.artifacts import read_json, read_table, write_table
-from stages.conversations import CONVERSATIONS, Conversation, to_row
+from stages.bootstrap.catalogue import SERVERS as SERVER_ROWS
+from stages.bootstrap.catalogue import TOOLS, server_rows, tool_rows
+from stages.conversations import CONVERSATIONS, to_row
 from stages.dataset import REJECTED, RL_ROWS, SFT_ROWS, rl_row, row_to_plain, sft_row
+from stages.discover.edges import CHAINS, EDGES
 from stages.params import SplitParams, ValidateParams
-from stages.records import Message
 from stages.rollout import episode_for, replayed_session
 from stages.stage import execute
 from stages.tracking import Tracker
 from stages.validate import __main__ as stage
-from stages.validate.expectations import check_contracts, conversation_frame, row_frame
+from stages.validate.origins import PROVENANCE
 from stages.validate.rows import rl_rows, sft_rows, split_of
-from tests.stages.synthesize.writing import SEED, SERVERS, catalog, conversations
+from tests.stages.synthesize.writing import SEED, SERVERS, catalog, chains, conversations
 
 
 def test_a_chain_is_in_one_split_whatever_its_conversation() -> None:
@@ -45,7 +47,7 @@ def test_held_out_servers_are_only_in_the_test_split() -> None:
 
 
 def test_each_row_is_a_turn_that_starts_from_its_replay() -> None:
-    rows = [row for made in conversations() for row in rl_rows(made)]
+    rows = [row for made in conversations() for row in rl_rows(catalog(), made)]
     assert len(rows) == sum(len(made.turns) for made in conversations())
     assert len({row.id for row in rows}) == len(rows)
     for row in rows:
@@ -71,39 +73,47 @@ def test_what_failed_is_shown_and_not_learnt() -> None:
     assert failures >= 5
 
 
-def frames(made: list[Conversation]) -> bool:
-    rows = [row for c in made for row in rl_rows(c)]
-    outcome, page = check_contracts(conversation_frame(made), row_frame(rows, "train"))
-    assert page.lstrip().startswith("<!DOCTYPE html>")
-    broken = [e for suite in outcome["suites"] for e in suite["expectations"] if not e["success"]]
-    assert bool(broken) != outcome["success"]
-    return bool(outcome["success"])
+EDGE = {"server": "banking", "first": "list_cards", "second": "freeze_card", "label": "explicit"}
 
 
-def test_the_contract_holds_and_breaks_when_it_should() -> None:
-    made = list(conversations()[:6])
-    assert frames(made)
-    assert not frames([*made, made[0]])  # an id twice
-    first, *others = made
-    assert not frames([replace(first, messages=(*first.messages, Message("user", "?"))), *others])
-    assert not frames([replace(first, kind="other"), *others])  # type: ignore[arg-type]
-    assert not frames([replace(first, tools=(first.tools[0], *first.tools)), *others])
-    calling = next(c for c in conversations() if c.turns[0].truth)
-    called = calling.turns[0].truth[0].name
-    assert not frames([replace(calling, tools=tuple(tool for tool in calling.tools if tool.name != called))])
+def upstream() -> None:
+    """The catalogue and the graph, as the stages before leave them."""
+    mark = artifacts.Stamp(catalog().fingerprint, "p")
+    edge = {**dict.fromkeys(EDGES.names, ""), **EDGE, "parameter": "card_id", "verdict": "explicit"}
+    edge |= dict.fromkeys(("schema", "trace", "executed"), True)
+    for path, schema, rows in (
+        ("catalog/servers.parquet", SERVER_ROWS, server_rows(catalog(), SEED, {})),
+        ("catalog/tools.parquet", TOOLS, tool_rows(catalog())),
+        ("graph/edges.parquet", EDGES, [edge]),
+        ("graph/chains.parquet", CHAINS, [asdict(chain) for chain in chains()]),
+    ):
+        write_table(artifacts.DATA / path, schema, rows, mark)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in which the stage ran on good conversations and on one that is cut off."""
+    place = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        servers = ", ".join(SERVERS)
+        Path("params.yaml").write_text(f"seed: {SEED}\nbootstrap: {{servers: [{servers}]}}\n", encoding="utf-8")
+        cut = replace(conversations()[0], id="cut", messages=conversations()[0].messages[:-1])
+        rows = [to_row(made) for made in (*conversations(), cut)]
+        source = artifacts.DATA / "conversations" / "conversations.parquet"
+        write_table(source, CONVERSATIONS, rows, artifacts.Stamp(catalog().fingerprint, "p"))
+        upstream()
+        assert run() == 0
+    return place
 
 
 @pytest.fixture
-def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The stage's exit code, after it ran on good conversations and on one that is cut off."""
-    monkeypatch.chdir(tmp_path)
-    servers = ", ".join(SERVERS)
-    Path("params.yaml").write_text(f"seed: {SEED}\nbootstrap: {{servers: [{servers}]}}\n", encoding="utf-8")
-    cut = replace(conversations()[0], id="cut", messages=conversations()[0].messages[:-1])
-    rows = [to_row(made) for made in (*conversations(), cut)]
-    source = artifacts.DATA / "conversations" / "conversations.parquet"
-    write_table(source, CONVERSATIONS, rows, artifacts.Stamp(catalog().fingerprint, "p"))
-    yield run()
+def dataset(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: a copy of the finished one, to be changed freely."""
+    place = tmp_path / "run"
+    shutil.copytree(finished, place)
+    monkeypatch.chdir(place)
+    return place
 
 
 def run() -> int:
@@ -111,8 +121,7 @@ def run() -> int:
     return execute("validate", ValidateParams, stage.main, Path("params.yaml"), tracker)
 
 
-def test_the_stage_writes_rows_rejections_and_a_card_that_counts_them(dataset: int) -> None:
-    assert dataset == 0
+def test_the_stage_writes_rows_rejections_and_a_card_that_counts_them(dataset: Path) -> None:
     root, mark = artifacts.DATA / "dataset", catalog().fingerprint
     told = read_json(artifacts.REPORTS / "metrics" / "validate.json")
     refused = read_table(root / "rejected.parquet", REJECTED, mark)
@@ -123,6 +132,13 @@ def test_the_stage_writes_rows_rejections_and_a_card_that_counts_them(dataset: i
     assert {row["reason"] for row in refused} == set(told["reasons"]) >= {"ragged", "near_duplicate"}
     assert all(row["detail"] for row in refused)
     assert {name: len(rows) for name, rows in splits.items()} == told["rows"] and len(sft) == told["sft_rows"]
+    origins = read_table(root / "provenance.parquet", PROVENANCE, mark)
+    assert len(origins) == told["provenance"]["literals"] == sum(told["provenance"]["sources"].values())
+    assert told["provenance"]["traced"] == 1.0
+    assert {row["conversation"] for row in origins} <= {r["conversation"] for part in splits.values() for r in part}
+    assert told["leakage"]["chains"] == 0 and told["leakage"]["test_rows"] == told["rows"]["test"]
+    assert told["diversity"]["ours"]["texts"] == min(300, sum(told["rows"].values()))
+    assert len({item["texts"] for item in told["diversity"].values()}) == 1
     owners = {name: {row["conversation"] for row in rows} for name, rows in splits.items()}
     assert not owners["train"] & owners["test"] and not owners["train"] & owners["val"]
     assert {row["id"] for row in sft} == owners["train"]
@@ -130,6 +146,7 @@ def test_the_stage_writes_rows_rejections_and_a_card_that_counts_them(dataset: i
     card = (root / "README.md").read_text(encoding="utf-8")
     for number in (told["accepted"], told["rejected"], *told["rows"].values(), *told["reasons"].values()):
         assert f" {number} " in card or f"\n{number} " in card or f"({number} " in card
+    assert "acebench: not compared" in card
     assert mark in card and "scripted/grounded" in card
     before = {path.name: path.read_bytes() for path in root.iterdir()}
     assert run() == 0 and {path.name: path.read_bytes() for path in root.iterdir()} == before
@@ -146,3 +163,54 @@ def test_nothing_valid_ends_the_stage_with_the_reasons(
     assert run() == 1
     assert "ragged (cut:" in capsys.readouterr().err
     assert not (artifacts.DATA / "dataset").exists()
+
+
+def settle(text: str) -> None:
+    """Write `params.yaml` with this `validate` block."""
+    servers = ", ".join(SERVERS)
+    block = f"seed: {SEED}\nbootstrap: {{servers: [{servers}]}}\nvalidate: {text}\n"
+    Path("params.yaml").write_text(block, encoding="utf-8")
+
+
+def test_a_quota_leaves_out_what_is_over_it_and_does_not_count_it_as_rejected(dataset: Path) -> None:
+    before = read_json(artifacts.REPORTS / "metrics" / "validate.json")
+    settle("{quota: {multi_turn: 5, clarification: 0, abstention: 1000}}")
+    assert run() == 0
+    told = read_json(artifacts.REPORTS / "metrics" / "validate.json")
+    assert told["kinds"] == {"abstention": before["kinds"]["abstention"], "multi_turn": 5}
+    assert told["over_quota"] == {
+        "clarification": before["kinds"]["clarification"], "multi_turn": before["kinds"]["multi_turn"] - 5,
+    }  # fmt: skip
+    assert told["quota_lacks"] == {"abstention": 1000 - before["kinds"]["abstention"]}
+    assert (told["acceptance_rate"], told["rejected"]) == (before["acceptance_rate"], before["rejected"])
+    refused = read_table(artifacts.DATA / "dataset" / "rejected.parquet", REJECTED, None)
+    over = [row for row in refused if row["reason"] == "over_quota"]
+    assert len(over) == sum(told["over_quota"].values()) and len(refused) == len(over) + told["rejected"]
+
+
+def test_held_out_servers_are_never_shown_in_training(dataset: Path) -> None:
+    settle("{held_out_servers: [budget]}")
+    assert run() == 0
+    hidden = set(catalog().servers["budget"].tools)
+    root, mark = artifacts.DATA / "dataset", catalog().fingerprint
+    for name in ("train", "val", "test"):
+        for row in map(rl_row, read_table(root / f"{name}.parquet", RL_ROWS, mark)):
+            assert not {tool.name for tool in row.tools} & hidden
+    reasons = read_json(artifacts.REPORTS / "metrics" / "validate.json")["reasons"]
+    asking = sum("irrelevance" in made.perturbations for made in conversations())
+    assert reasons.get("shows_held_out_server", 0) == asking > 0
+    settle("{held_out_servers: [bank]}")
+    assert run() == 2
+
+
+def test_what_breaks_its_contract_ends_the_stage_and_leaves_the_dataset(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (artifacts.DATA / "dataset" / "README.md").read_bytes()
+    mark = artifacts.Stamp(catalog().fingerprint, "p")
+    rows = [{**asdict(chain), "labels": []} for chain in chains()]
+    write_table(artifacts.DATA / "graph" / "chains.parquet", CHAINS, rows, mark)
+    capsys.readouterr()
+    assert run() == 1
+    assert "chains: contract broken" in capsys.readouterr().err
+    assert (artifacts.DATA / "dataset" / "README.md").read_bytes() == before

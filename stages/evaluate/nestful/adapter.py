@@ -1,0 +1,94 @@
+"""NESTFUL as a benchmark: ask once for the whole sequence, score it, run the controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from stages.evaluate.benchmark import BatchedAgent, Control, Episode, Request, Score, TaskResult
+from stages.evaluate.loop import OneByOne, Silent, run_tasks
+from stages.evaluate.nestful.data import VERSION, NestfulPackage, NestfulTask
+from stages.evaluate.nestful.scoring import score_episode
+from stages.evaluate.summary import Measurement, measure
+from stages.records import EpisodeRecord, Message, ToolCall, ToolSpec, TruthCall
+
+INSTRUCTION = (
+    "Answer with all the tool calls that the request needs, in order, in one message. They run later, one after "
+    "another. Where a call needs the result of an earlier one, write it as a variable: $var1.name$ is the output "
+    "`name` of the first call, $var2.name$ of the second, and $var1$ is the whole result of the first."
+)
+
+
+class Nestful:
+    """The 300 sequences of NESTFUL's first version."""
+
+    name = "nestful"
+    version = f"nestful-wrapper {VERSION}, v1 data"
+
+    @cached_property
+    def package(self) -> NestfulPackage:
+        """The installed package; first use fails with the cure when it is missing."""
+        return NestfulPackage()
+
+    def tasks(self) -> Sequence[NestfulTask]:
+        """All 300 tasks, source by source."""
+        return self.package.tasks
+
+    def play(self, task: NestfulTask) -> Episode:
+        """Ask once; nothing is run."""
+        asked = (Message("system", INSTRUCTION), Message("user", task.question))
+        answer = yield Request(asked, task.tools)
+        return EpisodeRecord((*asked, answer), (), "", "answered")
+
+    def score(self, task: NestfulTask, episode: EpisodeRecord) -> Score:
+        """Passed where the answer equals the whole gold sequence."""
+        return score_episode(task.gold, episode)
+
+    def controls(self) -> tuple[Control, ...]:
+        """Gold replay passes everything; doing nothing or leaving out the last call passes nothing."""
+        return (
+            self._control("gold_replay", len(self.tasks()), lambda task: _Replay(task.gold)),
+            self._control("do_nothing", 0, lambda task: Silent()),
+            self._control("last_call_dropped", 0, lambda task: _Replay(task.gold[:-1])),
+        )
+
+    def _control(self, name: str, expected: int, agent_of: Callable[[NestfulTask], _Replay | Silent]) -> Control:
+        rows = [run_tasks(self, [task], OneByOne(agent_of(task)), width=1)[0] for task in self.tasks()]
+        return Control(name, sum(row.score.passed for row in rows), len(rows), expected)
+
+
+def controls() -> tuple[Control, ...]:
+    """Run NESTFUL's three controls over all 300 tasks."""
+    return Nestful().controls()
+
+
+def run(
+    agent: BatchedAgent,
+    *,
+    sample: int | None = None,
+    seed: int = 0,
+    width: int = 16,
+    on_result: Callable[[TaskResult], None] | None = None,
+) -> Measurement:
+    """Score an agent: full sequence accuracy by source with Wilson intervals, and the do-nothing floor.
+
+    `sample` is a number of tasks per source, drawn by `seed`; None runs all 300. `figures` has the paper's other
+    metrics of the same rows.
+
+    Raises:
+        BenchmarkUnavailableError: the package is missing; the message says how to get it.
+    """
+    return measure(Nestful(), agent, sample=sample, seed=seed, width=width, on_result=on_result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """An agent that answers with given calls."""
+
+    calls: Sequence[TruthCall]
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Message:
+        """All calls in one message."""
+        calls = (ToolCall(f"call_{index}", call.name, call.arguments) for index, call in enumerate(self.calls))
+        return Message("assistant", "", tuple(calls))

@@ -1,0 +1,1 @@
+"""The dataset in the formats of other trainers, one file for each format."""

@@ -1,0 +1,44 @@
+"""Episodes scored per second on one core.
+
+    python tests/bench/reward_speed.py data/rollouts/train.parquet
+
+Scores every stored episode of a table under the present rules, several times over, and prints the rate with
+the mean numbers of calls. Reading the table does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from stages.episodes import episode_from_row
+from stages.reward.combine import score
+from stages.reward.rules import RewardRules
+
+
+def main() -> None:
+    """Time the scoring of a table of episodes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--repeats", type=int, default=7)
+    arguments = parser.parse_args()
+    episodes = [episode_from_row(row) for row in pq.read_table(arguments.table).to_pylist()]
+    rules = RewardRules()
+    rates = []
+    for _ in range(arguments.repeats):
+        begin = time.process_time()
+        for episode in episodes:
+            score(episode.tools, episode.truth, episode.record.calls, rules)
+        rates.append(len(episodes) / (time.process_time() - begin))
+    calls = statistics.mean(len(e.record.calls) for e in episodes)
+    truth = statistics.mean(len(e.truth) for e in episodes)
+    print(f"{len(episodes)} episodes with {calls:.2f} calls on {truth:.2f} of the ground truth")
+    print(f"{statistics.median(rates):,.0f} episodes a second (median of {arguments.repeats})")
+
+
+if __name__ == "__main__":
+    main()

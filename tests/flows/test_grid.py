@@ -1,0 +1,94 @@
+"""Grids of ablations: overlays, workspaces, and a table that pairs rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows.ablations import results
+from flows.grid import Grid, GridError, load_grid, merged, runs, train, warm_start
+from stages.artifacts import Stamp, write_table
+from stages.episodes import EPISODES, ScoredEpisode, episode_to_row
+from stages.params import ParamsError, check_block
+from stages.reward.rules import RewardRules
+from stages.train.params import TrainParams
+from tests.stages.train.test_watch import GOOD, WRONG, scored
+
+PARAMS = Path("params.yaml")
+
+
+def test_overlays_merge_deeply_and_the_upper_wins() -> None:
+    under = {"a": {"b": 1, "c": 2}, "d": [1]}
+    assert merged(under, {"a": {"c": 3, "e": 4}, "d": [2]}) == {"a": {"b": 1, "c": 3, "e": 4}, "d": [2]}
+    assert under == {"a": {"b": 1, "c": 2}, "d": [1]}
+
+
+def test_every_shipped_grid_gives_valid_params() -> None:
+    for path in sorted(Path("flows/grids").glob("*.yaml")):
+        grid = load_grid(path.stem)
+        warm = warm_start(path.stem, grid, PARAMS)
+        for run in (warm, *runs(path.stem, grid, PARAMS, warm)):
+            check_block(TrainParams, run.params["train"], "train")
+            check_block(RewardRules, run.params["reward"], "reward")
+
+
+def test_runs_differ_in_their_workspaces_and_start_from_the_warm_start() -> None:
+    grid = load_grid("rewards")
+    warm = warm_start("rewards", grid, PARAMS)
+    every = list(runs("rewards", grid, PARAMS, warm))
+    assert len({run.directory for run in every}) == len(every) == len(grid.cells) * len(grid.seeds)
+    assert warm.params["train"]["phases"] == ["sft"]
+    for run in every:
+        assert run.params["train"]["policy"]["base"].endswith("data/policy/final")
+        assert run.params["train"]["grpo"]["seed"] == run.seed
+    by_cell = {run.cell: run.params["reward"] for run in every}
+    assert by_cell["−validity"]["weights"]["validity"] == 0 and by_cell["full"]["weights"]["validity"] == 0.5
+    assert by_cell["β = 0"]["beta"] == 0
+
+
+def test_bad_grids_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(GridError, match=r"no grid 'reward': give a YAML file or one of .*rewards"):
+        load_grid("reward")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(yaml.safe_dump({"baseline": "x", "seeds": [1], "cells": {"y": {}}}))
+    with pytest.raises(ParamsError, match="baseline 'x' is none of the cells y"):
+        load_grid(str(bad))
+
+
+def test_a_failed_run_says_what_training_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROVE_TRACKING", "off")
+    grid = Grid(baseline="a", seeds=[1], base={"train": {"grpo": {"stepz": 1}}}, cells={"a": {}})
+    warm = replace(warm_start("t", grid, PARAMS), directory=tmp_path / "warm")
+    with pytest.raises(GridError, match="unknown key; did you mean 'steps'"):
+        train(warm)
+
+
+def test_differences_are_paired_over_rows_after_averaging_seeds(tmp_path: Path) -> None:
+    grid = Grid(baseline="a", seeds=[1, 2], cells={"a": {}, "b": {}})
+    warm = warm_start("t", grid, PARAMS)
+    every = [replace(run, directory=tmp_path / run.directory.name) for run in runs("t", grid, PARAMS, warm)]
+
+    def keep(run_index: int, good: list[bool]) -> None:
+        played: list[ScoredEpisode] = []
+        for number, fine in enumerate(good):
+            episode = scored(GOOD if fine else WRONG)
+            played.append(replace(episode, policy="step-4", row=f"r{number}"))
+            played.append(replace(episode, policy="step-0", row=f"r{number}"))
+        path = every[run_index].episodes
+        path.parent.mkdir(parents=True)
+        write_table(path, EPISODES, [episode_to_row(e) for e in played], Stamp("f", "p"))
+
+    keep(0, [True, True, False, False])
+    keep(1, [True, False, False, False])
+    keep(2, [True, True, True, True])
+    keep(3, [True, True, True, False])
+    first, second = results(every, grid, RewardRules(), seed=0)
+    assert first.difference is None and first.rows == 4 and first.seeds == 2
+    assert first.reward == pytest.approx(1.3 * 3 / 8)
+    assert second.difference is not None
+    assert second.difference.mean == pytest.approx(1.3 * 4 / 8)
+    assert second.difference.low >= 0
+    assert not train(every[0])  # its episodes are there: nothing to do
