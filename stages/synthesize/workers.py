@@ -27,7 +27,6 @@ from stages.teacher.ledger import Ledger
 from stages.teacher.team import open_teachers
 
 if TYPE_CHECKING:
-    from prefect import Task
     from prefect_ray.task_runners import PrefectRayFuture
 
 TRIES = 2
@@ -102,17 +101,13 @@ def run_shards(orders: Mapping[int, bytes], workers: int, keep: Callable[[int, D
     Raises:
         ArtifactError: one failed twice; says which, and why.
     """
-    from prefect import flow, task
+    from prefect import task
     from prefect.cache_policies import NO_CACHE
     from prefect_ray import RayTaskRunner
 
     shard = task(name="shard", cache_policy=NO_CACHE)(write_shard)
-
-    @flow(name="synthesize", task_runner=RayTaskRunner(), validate_parameters=False)
-    def synthesize() -> None:
-        _gather(shard, orders, workers, keep)
-
-    synthesize()
+    with RayTaskRunner() as runner:
+        _gather(lambda order: runner.submit(shard, {"order": order}), orders, workers, keep)
 
 
 def write_shard(order: bytes) -> Done:
@@ -146,7 +141,10 @@ def shared_out(ctx: StageContext[SynthesizeParams]) -> dict[str, Any]:
 
 
 def _gather(
-    shard: Task[[bytes], Done], orders: Mapping[int, bytes], workers: int, keep: Callable[[int, Done], None]
+    submit: Callable[[bytes], PrefectRayFuture[Done]],
+    orders: Mapping[int, bytes],
+    workers: int,
+    keep: Callable[[int, Done], None],
 ) -> None:
     import ray
     from prefect_ray.context import remote_options
@@ -158,7 +156,7 @@ def _gather(
             while waiting and len(running) < workers:
                 number = waiting.pop(0)
                 tries[number] += 1
-                future: Any = shard.submit(orders[number])
+                future = submit(orders[number])
                 running[future.wrapped_future] = (number, future)
         ready, _ = ray.wait(list(running), num_returns=1)
         number, future = running.pop(ready[0])

@@ -70,7 +70,9 @@ class Trainer:
 
     def as_given(self) -> Path:
         """The base weights as they are; returns their directory."""
-        target = self.work / "sft"
+        base, target = Path(self._ctx.params.policy.base), self.work / "sft"
+        if base.is_dir():
+            return base
         if not target.exists():
             load_policy(self._ctx.params.policy).save(target)
         return target
