@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from stages.artifacts import write_text
 from stages.params import check_block, load_params, load_yaml
+from stages.profile import merged
 from stages.tracking import DATABASE
 
 GRIDS = Path(__file__).parent / "grids"
@@ -80,15 +81,6 @@ def load_grid(name: str) -> Grid:
         raise GridError(f"there is no grid {name!r}: give a YAML file or one of {known}")
     grid: Grid = check_block(Grid, load_yaml(path), path.name)
     return grid
-
-
-def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> Overlay:
-    """Two mappings as one; where both have a mapping they are merged, else `over` wins."""
-    both = {
-        key: merged(under[key], value) if isinstance(value, Mapping) and isinstance(under.get(key), Mapping) else value
-        for key, value in over.items()
-    }
-    return {**under, **both}
 
 
 def warm_start(name: str, grid: Grid, params: Path) -> Run:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.evaluate.benchmark import Benchmark, BenchmarkUnavailableError
-from stages.params import BenchmarkParams, TeacherParams
+from stages.params import BenchmarkParams, ParamsError, TeacherParams
 
 if TYPE_CHECKING:
     from stages.evaluate.tau2 import LiteLlmUser
+
+TRIALS_WITH_USER = 4
 
 
 def bfcl(own: BenchmarkParams, seed: int) -> Benchmark[Any]:
@@ -24,11 +26,20 @@ def bfcl(own: BenchmarkParams, seed: int) -> Benchmark[Any]:
 
 
 def tau2(own: BenchmarkParams, seed: int) -> Benchmark[Any]:
-    """τ²-bench: the solo tracks, and those with a user where `user` names a model that plays it."""
+    """τ²-bench: the solo tracks, and those with a user where `user` names a model that plays it.
+
+    Raises:
+        ParamsError: a user model with less than four trials, which say nothing of reliability.
+    """
     from stages.evaluate.tau2 import Tau2
     from stages.evaluate.tau2.tasks import SOLO, TRACKS
 
     user = _user(own)
+    if user is not None and own.trials < TRIALS_WITH_USER:
+        raise ParamsError(
+            f"evaluate.benchmarks.tau2.trials is {own.trials}: with a user model each task needs at least "
+            f"{TRIALS_WITH_USER}, for pass^k"
+        )
     return Tau2(
         _path(own.data), tracks=SOLO if user is None else tuple(TRACKS), user=user, trials=own.trials, seed=seed
     )

@@ -12,13 +12,16 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from stages.evaluate import loaders, official
-from stages.evaluate.benchmark import Benchmark, BenchmarkUnavailableError
+from stages.evaluate.benchmark import Benchmark, BenchmarkUnavailableError, TaskResult
 from stages.evaluate.official import Official
 from stages.params import BenchmarkParams, ParamsError
 from stages.records import TruthCall
 
 Gold: TypeAlias = Callable[[Any], Sequence[Sequence[TruthCall]]]
 """The reference calls of a task, turn by turn."""
+
+Floor: TypeAlias = Callable[[Any, Any], TaskResult]
+"""How doing nothing is played in a benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,14 @@ class Entry:
         takes: what `params.yaml` may say of it beyond sample and agents: `data`, `code`, `user`, `trials`.
         official: the figures of its own paper, where they are not the mean of its categories.
         gold: the reference calls of a task, where replaying them is all that the oracle does.
+        floor: how doing nothing is played, where that is more than an empty answer.
     """
 
     make: Callable[[BenchmarkParams, int], Benchmark[Any]]
     takes: frozenset[str] = frozenset()
     official: Official | None = None
     gold: Gold | None = None
+    floor: Floor | None = None
 
     def load(self, own: BenchmarkParams | None, seed: int) -> Benchmark[Any]:
         """The benchmark, its tasks read.
@@ -58,7 +63,12 @@ DATA = frozenset({"data"})
 
 BENCHMARKS: dict[str, Entry] = {
     "bfcl": Entry(loaders.bfcl, gold=lambda task: task.gold),
-    "tau2": Entry(loaders.tau2, frozenset({"data", "user", "trials"}), official.tau2),
+    "tau2": Entry(
+        loaders.tau2,
+        frozenset({"data", "user", "trials"}),
+        official.tau2,
+        floor=lambda benchmark, task: benchmark.floor(task),  # a user model is neither asked nor paid for it
+    ),
     "acebench_en": Entry(loaders.acebench_en, DATA, official.acebench),
     "acebench_en_training": Entry(loaders.acebench_en_training, DATA, official.acebench),
     "acebench_zh": Entry(loaders.acebench_zh, DATA, official.acebench),
@@ -66,7 +76,7 @@ BENCHMARKS: dict[str, Entry] = {
     "acebench_agent": Entry(loaders.acebench_agent, frozenset({"data", "code", "user"}), official.acebench),
     "teval": Entry(loaders.teval, DATA, official.teval),
     "tooltalk": Entry(loaders.tooltalk, DATA, official.tooltalk),
-    "nestful": Entry(loaders.nestful, official=official.nestful),
+    "nestful": Entry(loaders.nestful, official=official.nestful, gold=lambda task: (task.gold,)),
 }
 
 

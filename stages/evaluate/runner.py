@@ -16,7 +16,7 @@ from stages.artifacts import ArtifactError
 from stages.evaluate.benchmark import BatchedAgent, Benchmark, BenchmarkUnavailableError, Task, TaskResult
 from stages.evaluate.journal import Journal, journal_path
 from stages.evaluate.loop import OneByOne, Silent, run_tasks
-from stages.evaluate.registry import Gold, entry_of
+from stages.evaluate.registry import Floor, Gold, entry_of
 from stages.evaluate.scripted_agents import SCRIPTED, ByTask
 from stages.evaluate.store import FLOOR, AgentRow, row_from_plain, row_to_plain
 from stages.evaluate.streaming import run_streaming
@@ -41,6 +41,7 @@ class Prepared:
     benchmark: Benchmark[Any]
     tasks: Sequence[Task]
     gold: Gold | None
+    floor: Floor | None = None
 
     @property
     def name(self) -> str:
@@ -78,7 +79,7 @@ def prepare(wanted: Sequence[Assignment], seed: int) -> tuple[list[Prepared], di
             tasks = _draw(benchmark, assignment, seed)
         except ValueError as error:
             raise ParamsError(f"evaluate.benchmarks.{assignment.name}.sample: {error}") from None
-        ready.append(Prepared(assignment, benchmark, tasks, entry.gold))
+        ready.append(Prepared(assignment, benchmark, tasks, entry.gold, entry.floor))
     return ready, unavailable
 
 
@@ -154,17 +155,22 @@ def play_scripted(prepared: Prepared, name: str, params: EvaluateParams) -> Play
     Raises:
         ParamsError: the agent replays reference calls, and the benchmark offers none.
     """
-    gold = prepared.gold
-    if name == FLOOR:
-        agent: BatchedAgent = OneByOne(Silent())
-    elif gold is None:
-        raise ParamsError(f"evaluate.agents: {prepared.name} has no reference calls that {name!r} could replay")
+    start, version = time.monotonic(), prepared.benchmark.version
+    if name == FLOOR and prepared.floor is not None:
+        results = [prepared.floor(prepared.benchmark, task) for task in prepared.tasks]
     else:
-        agent = ByTask({task.id: SCRIPTED[name](gold(task)) for task in prepared.tasks})
-    start = time.monotonic()
-    results = run_tasks(prepared.benchmark, prepared.tasks, agent, max_replies=params.max_replies)
-    version = prepared.benchmark.version
+        agent = _scripted(prepared, name)
+        results = run_tasks(prepared.benchmark, prepared.tasks, agent, max_replies=params.max_replies)
     return Played([AgentRow(name, version, result) for result in results], {"seconds": time.monotonic() - start})
+
+
+def _scripted(prepared: Prepared, name: str) -> BatchedAgent:
+    if name == FLOOR:
+        return OneByOne(Silent())
+    gold = prepared.gold
+    if gold is None:
+        raise ParamsError(f"evaluate.agents: {prepared.name} has no reference calls that {name!r} could replay")
+    return ByTask({task.id: SCRIPTED[name](gold(task)) for task in prepared.tasks})
 
 
 def _journal(prepared: Prepared, name: str, seed: int, made_from: Sequence[str]) -> Journal:

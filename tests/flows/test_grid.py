@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from flows.ablations import results
-from flows.grid import Grid, GridError, load_grid, merged, runs, train, warm_start
+from flows.grid import Grid, GridError, load_grid, runs, train, warm_start
 from stages.artifacts import Stamp, write_table
 from stages.episodes import EPISODES, ScoredEpisode, episode_to_row
 from stages.params import ParamsError, check_block
@@ -18,12 +18,6 @@ from stages.train.params import TrainParams
 from tests.stages.train.test_watch import GOOD, WRONG, scored
 
 PARAMS = Path("params.yaml")
-
-
-def test_overlays_merge_deeply_and_the_upper_wins() -> None:
-    under = {"a": {"b": 1, "c": 2}, "d": [1]}
-    assert merged(under, {"a": {"c": 3, "e": 4}, "d": [2]}) == {"a": {"b": 1, "c": 3, "e": 4}, "d": [2]}
-    assert under == {"a": {"b": 1, "c": 2}, "d": [1]}
 
 
 def test_every_shipped_grid_gives_valid_params() -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,9 +19,9 @@ from stages.evaluate import journal as journal_module
 from stages.evaluate import policy_agent, registry
 from stages.evaluate.benchmark import BenchmarkUnavailableError, Request, Score, TaskResult
 from stages.evaluate.journal import Journal
-from stages.evaluate.runner import play_local, prepare
+from stages.evaluate.runner import play_local, play_scripted, prepare
 from stages.evaluate.scores import read_tables, write_scores
-from stages.evaluate.store import AgentRow, rescored_rows, row_from_plain, row_to_plain
+from stages.evaluate.store import FLOOR, AgentRow, rescored_rows, row_from_plain, row_to_plain
 from stages.evaluate.suites import Assignment
 from stages.params import BenchmarkParams, EvaluateParams, ParamsError
 from stages.progress import progress
@@ -193,3 +194,15 @@ def test_a_sample_is_drawn_by_category_and_trials_stay_together(monkeypatch: pyt
     assert len(two) == 6 and {name[0] for name in two} == {"x"}
     assert {name.partition("#")[0] for name in two if "#" in name} == {name for name in two if "#" not in name}
     assert drawn(2) == drawn(2) and len(drawn(2)) == 12
+
+
+def test_a_benchmark_may_say_how_nothing_is_done() -> None:
+    three, asked = prepared(*TASKS[:3]), list[str]()
+
+    def floor(benchmark: object, task: Count) -> TaskResult:
+        asked.append(task.id)
+        return TaskResult(task.id, task.category, "scored", Score(True))
+
+    played = play_scripted(replace(three, floor=floor), FLOOR, EvaluateParams())
+    assert asked == [task.id for task in three.tasks]
+    assert all(row.result.score.passed for row in played.rows)

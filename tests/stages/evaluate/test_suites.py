@@ -68,7 +68,7 @@ def test_single_values_are_changed_and_what_is_named_is_required() -> None:
         ({"benchmarks": {"bflc": {}}}, "unknown benchmark 'bflc'; did you mean 'bfcl'"),
         ({"benchmarks": {"bfcl": {"smple": 1}}}, r"benchmarks\.bfcl\.smple: unknown key; did you mean 'sample'"),
         ({"benchmarks": {"bfcl": {"sample": -1}}}, "greater than or equal to 0"),
-        ({"benchmarks": {"nestful": {"agents": ["oracle"]}}}, "oracle replays reference calls, and nestful has none"),
+        ({"benchmarks": {"tooltalk": {"agents": ["oracle"]}}}, "oracle replays reference calls, and tooltalk has none"),
         ({"hosted": {"GPT 4": {"model": "x"}}}, "should match pattern"),
         ({"hosted": {"gpt": {"modl": "x"}}}, r"hosted\.gpt\.modl: unknown key; did you mean 'model'"),
         ({"suite": "smok"}, "'smoke', 'standard' or 'full'"),
@@ -106,3 +106,9 @@ def test_directories_reach_their_benchmark(tmp_path: Path) -> None:
     for name in ("acebench_en", "acebench_zh_training", "teval", "tau2"):
         with pytest.raises(BenchmarkUnavailableError, match=str(tmp_path)):
             BENCHMARKS[name].load(BenchmarkParams(data=str(tmp_path)), 0)
+
+
+def test_tau2_with_a_user_needs_trials_enough_for_pass_hat_k() -> None:
+    own = BenchmarkParams.model_validate({"user": {"model": "openai/x"}})
+    with pytest.raises(ParamsError, match=r"tau2\.trials is 1: with a user model each task needs at least 4"):
+        BENCHMARKS["tau2"].load(own, 7)
