@@ -1,7 +1,7 @@
 """What the teacher thinks of each pair: 20 pairs a request, answered as JSON, kept until a tool changes.
 
 An answer is read pair by pair: what is whole counts even if the rest is cut off or wrong. Pairs that an answer
-leaves out are asked about once more, and then count as unanswered, which is no opinion at all.
+leaves out are asked about once more, with what was wrong, and then count as unanswered, which is no opinion at all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from stages.records import Message
 from stages.sampling import shown_entities
 from stages.teacher.cache import Cache
 from stages.teacher.client import Teacher
-from stages.teacher.errors import TeacherError
+from stages.teacher.errors import Failure, TeacherError
 
 PROMPT = files("stages.discover").joinpath("prompts", "pairs.md").read_text(encoding="utf-8")
 PROMPT_DIGEST = blake2b(PROMPT.encode(), digest_size=8).hexdigest()
@@ -39,6 +39,8 @@ ROUNDS = 2
 
 LONGEST_REASON = 200
 """Characters of a reason that are kept."""
+
+AGAIN = "\nYour last answer cannot be used for the pairs below: {}. Answer for each of them.\n"
 
 Tools: TypeAlias = tuple[Tool, Tool]
 
@@ -88,9 +90,10 @@ async def judge(teacher: Teacher, server: ToolServer, params: DiscoverParams, ca
     opinion.asked = len(left)
 
     async def ask(batch: Sequence[Tools]) -> None:
+        complaint = ""
         for attempt in range(ROUNDS):
             try:
-                answer = await _request(teacher, batch, attempt)
+                answer = await _request(teacher, batch, attempt, complaint)
             except TeacherError as error:
                 opinion.error = str(error)
                 break
@@ -101,6 +104,8 @@ async def judge(teacher: Teacher, server: ToolServer, params: DiscoverParams, ca
             batch = [tools for tools in batch if tools not in told]
             if not batch:
                 return
+            complaint = what_is_wrong(answer)
+            teacher.unusable(Failure.BAD_STRUCTURE, complaint, for_good=attempt + 1 == ROUNDS)
         opinion.unanswered += [(first.name, second.name) for first, second in batch]
 
     size = params.pairs_per_request
@@ -108,10 +113,11 @@ async def judge(teacher: Teacher, server: ToolServer, params: DiscoverParams, ca
     return opinion
 
 
-async def _request(teacher: Teacher, batch: Sequence[Tools], attempt: int) -> str:
+async def _request(teacher: Teacher, batch: Sequence[Tools], attempt: int, complaint: str) -> str:
     content = json.dumps([{"first": _brief(a), "second": _brief(b)} for a, b in batch])
+    told = PROMPT + (AGAIN.format(complaint) if complaint else "")
     done = await teacher.complete(
-        [Message("system", PROMPT), Message("user", content)],
+        [Message("system", told), Message("user", content)],
         script={"role": "edges"},
         seed=attempt,
         whole=False,
@@ -135,6 +141,19 @@ def read_claims(answer: str, batch: Sequence[Tools]) -> dict[Tools, Claim]:
             first, second = order if verdict.direction == "forward" else order[::-1]
             claims[tools] = Claim(first, second, verdict.label, one_line(verdict.reason))
     return claims
+
+
+def what_is_wrong(answer: str) -> str:
+    """The first thing in an answer that is no verdict, in a few words for the model."""
+    found = False
+    for item in _items(answer):
+        found = True
+        try:
+            Verdict.model_validate(item)
+        except ValidationError as error:
+            first = error.errors()[0]
+            return one_line(f"{first['loc'][0] if first['loc'] else 'an item'}: {first['msg']}")
+    return "they are missing in it" if found else "it holds no JSON list of objects"
 
 
 def _items(answer: str) -> Iterator[Any]:

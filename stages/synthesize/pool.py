@@ -1,7 +1,7 @@
 """Shards written by several processes of this machine; one process alone keeps them.
 
-Each process makes its own servers and its own teachers once and then writes shard after shard. A shard depends on
-its jobs alone, so any number of processes gives the same rows.
+Each process makes its own servers, its own teachers and its own event loop once and then writes shard after shard. A
+shard depends on its jobs alone, so any number of processes gives the same rows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from stages.synthesize.mix import Job
 from stages.synthesize.shards import SHARD_SIZE, Shards
 
 _writer: Any = None
+_loop = asyncio.Runner()
 
 
 def write_in_processes(
@@ -51,5 +52,5 @@ def _begin(params: SynthesizeParams, seed: int, document: Mapping[str, Any], cha
 
 
 def _write(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = asyncio.run(_writer.shard(jobs))
+    rows: list[dict[str, Any]] = _loop.run(_writer.shard(jobs))
     return rows

@@ -88,7 +88,6 @@ class Teacher:
         tools: Sequence[ToolSpec] = (),
         temperature: float | None = None,
         seed: int = 0,
-        response_format: Mapping[str, Any] | None = None,
         keep: Callable[[Message], bool] = bool,
         whole: bool = True,
     ) -> Completion:
@@ -100,7 +99,6 @@ class Teacher:
             tools: the tools that the teacher may call.
             temperature: sampling temperature; the teacher's own by default.
             seed: passed on to providers that take one.
-            response_format: the form that the answer is to have, as providers take it.
             keep: whether an answer is worth keeping in the cache.
             whole: whether an answer that is cut off at `max_tokens` is a failure.
 
@@ -117,8 +115,6 @@ class Teacher:
         }
         if tools:
             request["tools"] = [function(tool) for tool in tools]
-        if response_format is not None:
-            request["response_format"] = dict(response_format)
         if self.is_scripted:
             return await self._ask({**request, "script": {"seed": seed, **script}}, 0, whole)
         cache, key = self._shared.cache, digest({**request, "api_base": self.params.api_base, "whole": whole})

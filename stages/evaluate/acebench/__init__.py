@@ -22,12 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stages.evaluate.acebench.adapter import AceBench
-from stages.evaluate.acebench.agent import AceAgent, UserModel
+from stages.evaluate.acebench.agent import AceAgent
 from stages.evaluate.acebench.data import Language
 from stages.evaluate.acebench.overall import AceScores, ace_scores
 from stages.evaluate.acebench.rendering import Rendering
 from stages.evaluate.benchmark import BatchedAgent, Control, TaskResult
 from stages.evaluate.summary import Measurement, measure
+from stages.evaluate.user import UserModel
 
 __all__ = [
     "AceAgent",

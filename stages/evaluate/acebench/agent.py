@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from stages.evaluate.acebench.agent_scoring import score_agent
 from stages.evaluate.acebench.calls import Call
@@ -23,25 +23,13 @@ from stages.evaluate.acebench.schema import tool_of
 from stages.evaluate.acebench.world import ScenarioCode, World
 from stages.evaluate.benchmark import Control, Episode, InfrastructureError, Request, Score
 from stages.evaluate.loop import OneByOne, Silent, run_tasks
-from stages.records import EpisodeRecord, ExecutedCall, Message, ToolSpec
+from stages.evaluate.user import UserModel
+from stages.records import EpisodeRecord, ExecutedCall, Message
 
 MAX_REPLIES = 20
 """Replies of the agent in one episode."""
 
 FINISHED = "finish conversation"
-
-
-class UserModel(Protocol):
-    """Anything that can play the user of a conversation."""
-
-    @property
-    def name(self) -> str:
-        """What stands beside every score that it took part in."""
-
-    def reply(
-        self, messages: Sequence[Message], instructions: str, tools: Sequence[ToolSpec], *, seed: int = 0
-    ) -> Message:
-        """The user's next words, as an assistant message; the agent's words come as the user's."""
 
 
 class AceAgent:

@@ -13,12 +13,11 @@ from functools import cached_property
 from importlib import import_module
 from typing import Literal
 
-from stages.evaluate.benchmark import BatchedAgent, Control, Episode, Request, Score, TaskResult
+from stages.evaluate.benchmark import Control, Episode, Request, Score
 from stages.evaluate.bfcl.data import VERSION, BfclPackage, BfclTask
 from stages.evaluate.bfcl.scoring import readable, score_episode
 from stages.evaluate.bfcl.world import World
 from stages.evaluate.loop import OneByOne, Silent, run_tasks
-from stages.evaluate.summary import Measurement, measure
 from stages.records import EpisodeRecord, ExecutedCall, Message, ToolCall, ToolSpec, TruthCall
 
 
@@ -78,29 +77,6 @@ class Bfcl:
     def _control(self, name: str, expected: int, agent_of: Callable[[BfclTask], _Replay | Silent]) -> Control:
         rows = [run_tasks(self, [task], OneByOne(agent_of(task)), width=1)[0] for task in self.tasks()]
         return Control(name, sum(row.score.passed for row in rows), len(rows), expected)
-
-
-def controls() -> tuple[Control, ...]:
-    """Run BFCL's three controls over all 800 tasks."""
-    return Bfcl().controls()
-
-
-def run(
-    agent: BatchedAgent,
-    *,
-    sample: int | None = None,
-    seed: int = 0,
-    width: int = 16,
-    on_result: Callable[[TaskResult], None] | None = None,
-) -> Measurement:
-    """Score an agent: rates by category with Wilson intervals, and the do-nothing floor beside them.
-
-    `sample` is a number of tasks per category, drawn by `seed`; None runs all 800.
-
-    Raises:
-        BenchmarkUnavailableError: the package is missing; the message says how to get it.
-    """
-    return measure(Bfcl(), agent, sample=sample, seed=seed, width=width, on_result=on_result)
 
 
 def without_last(gold: Sequence[Sequence[TruthCall]]) -> tuple[tuple[TruthCall, ...], ...]:

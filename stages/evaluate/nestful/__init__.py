@@ -13,7 +13,7 @@ it runs: the functions are remote services or have no implementation at all, so 
 
 from __future__ import annotations
 
-from stages.evaluate.nestful.adapter import Nestful, controls, run
+from stages.evaluate.nestful.adapter import Nestful
 from stages.evaluate.nestful.metrics import figures
 
-__all__ = ["Nestful", "controls", "figures", "run"]
+__all__ = ["Nestful", "figures"]

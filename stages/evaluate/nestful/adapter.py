@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stages.evaluate.benchmark import BatchedAgent, Control, Episode, Request, Score, TaskResult
+from stages.evaluate.benchmark import Control, Episode, Request, Score
 from stages.evaluate.loop import OneByOne, Silent, run_tasks
 from stages.evaluate.nestful.data import VERSION, NestfulPackage, NestfulTask
 from stages.evaluate.nestful.scoring import score_episode
-from stages.evaluate.summary import Measurement, measure
 from stages.records import EpisodeRecord, Message, ToolCall, ToolSpec, TruthCall
 
 INSTRUCTION = (
@@ -56,30 +55,6 @@ class Nestful:
     def _control(self, name: str, expected: int, agent_of: Callable[[NestfulTask], _Replay | Silent]) -> Control:
         rows = [run_tasks(self, [task], OneByOne(agent_of(task)), width=1)[0] for task in self.tasks()]
         return Control(name, sum(row.score.passed for row in rows), len(rows), expected)
-
-
-def controls() -> tuple[Control, ...]:
-    """Run NESTFUL's three controls over all 300 tasks."""
-    return Nestful().controls()
-
-
-def run(
-    agent: BatchedAgent,
-    *,
-    sample: int | None = None,
-    seed: int = 0,
-    width: int = 16,
-    on_result: Callable[[TaskResult], None] | None = None,
-) -> Measurement:
-    """Score an agent: full sequence accuracy by source with Wilson intervals, and the do-nothing floor.
-
-    `sample` is a number of tasks per source, drawn by `seed`; None runs all 300. `figures` has the paper's other
-    metrics of the same rows.
-
-    Raises:
-        BenchmarkUnavailableError: the package is missing; the message says how to get it.
-    """
-    return measure(Nestful(), agent, sample=sample, seed=seed, width=width, on_result=on_result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ need a model that plays the user; the solo tracks run with the policy alone.
 from __future__ import annotations
 
 from stages.evaluate.tau2.adapter import Tau2, controls, run
-from stages.evaluate.tau2.user import LiteLlmUser, UserModel
+from stages.evaluate.tau2.user import LiteLlmUser
+from stages.evaluate.user import UserModel
 
 __all__ = ["LiteLlmUser", "Tau2", "UserModel", "controls", "run"]

@@ -23,7 +23,7 @@ from stages.evaluate.tau2.replay import Script, gold, idle
 from stages.evaluate.tau2.scoring import score_episode
 from stages.evaluate.tau2.tasks import SOLO, TRACKS, TaskSet, Tau2Task, load_tasks
 from stages.evaluate.tau2.trials import TrackScore, score_track
-from stages.evaluate.tau2.user import UserModel
+from stages.evaluate.user import UserModel
 from stages.records import EpisodeRecord
 
 MIN_TRIALS = 4

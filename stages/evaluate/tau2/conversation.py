@@ -16,8 +16,8 @@ from stages.evaluate.benchmark import Episode, Request
 from stages.evaluate.tau2.package import Tau2Package
 from stages.evaluate.tau2.talk import Talk
 from stages.evaluate.tau2.tasks import Tau2Task
-from stages.evaluate.tau2.user import UserError, UserModel
 from stages.evaluate.tau2.world import World
+from stages.evaluate.user import UserError, UserModel
 from stages.records import Message, ToolSpec
 
 USER_ATTEMPTS = 3

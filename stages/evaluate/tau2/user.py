@@ -9,32 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
 
 from stages.evaluate.hosted_agent import readable
+from stages.evaluate.user import UserError
 from stages.records import Message, ToolSpec
 from stages.teacher.client import Teacher
-
-
-class UserError(RuntimeError):
-    """The user model gave no usable answer; the message names it and the cause."""
-
-
-class UserModel(Protocol):
-    """Anything that can play the user."""
-
-    @property
-    def name(self) -> str:
-        """What stands beside every score that it took part in."""
-
-    def reply(
-        self, messages: Sequence[Message], instructions: str, tools: Sequence[ToolSpec], *, seed: int = 0
-    ) -> Message:
-        """The user's next message, as an assistant message: words, or calls of the user's tools.
-
-        Raises:
-            UserError: there is no answer.
-        """
 
 
 class LiteLlmUser:

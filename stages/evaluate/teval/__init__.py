@@ -18,6 +18,6 @@ is ever called.
 from __future__ import annotations
 
 from stages.evaluate.teval.abilities import abilities
-from stages.evaluate.teval.adapter import Teval, run
+from stages.evaluate.teval.adapter import Teval
 
-__all__ = ["Teval", "abilities", "run"]
+__all__ = ["Teval", "abilities"]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from stages.evaluate.benchmark import BatchedAgent, Control, Episode, Request, Score, TaskResult
+from stages.evaluate.benchmark import Control, Episode, Request, Score
 from stages.evaluate.loop import OneByOne, Silent, run_tasks
-from stages.evaluate.summary import Measurement, measure
-from stages.evaluate.teval.abilities import by_ability
 from stages.evaluate.teval.data import TevalData, TevalTask
 from stages.evaluate.teval.gold import cut_answer, gold_answer
 from stages.evaluate.teval.scoring import score_answer
@@ -73,26 +71,6 @@ class Teval:
     def _control(self, name: str, expected: int, agent_of: Callable[[TevalTask], _Saying | Silent]) -> Control:
         rows = [run_tasks(self, [task], OneByOne(agent_of(task)), width=1)[0] for task in self.tasks()]
         return Control(name, sum(row.score.passed for row in rows), len(rows), expected)
-
-
-def run(
-    directory: Path | None,
-    agent: BatchedAgent,
-    *,
-    sample: int | None = None,
-    seed: int = 0,
-    width: int = 16,
-    on_result: Callable[[TaskResult], None] | None = None,
-) -> Measurement:
-    """Score an agent: mean value by ability and format, the mean of six overall, and the do-nothing floor.
-
-    `sample` is a number of tasks per ability and format, drawn by `seed`; None runs all.
-
-    Raises:
-        BenchmarkUnavailableError: the data or the sentence model is missing; the message says how to get it.
-    """
-    measured = measure(Teval(directory), agent, sample=sample, seed=seed, width=width, on_result=on_result)
-    return replace(measured, summary=by_ability(measured.summary), do_nothing=by_ability(measured.do_nothing))
 
 
 @dataclass(frozen=True, slots=True)

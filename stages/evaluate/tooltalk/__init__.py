@@ -15,7 +15,7 @@ The package requires much that is not used here, so it is installed without its 
 
 from __future__ import annotations
 
-from stages.evaluate.tooltalk.adapter import Tooltalk, controls, run
+from stages.evaluate.tooltalk.adapter import Tooltalk
 from stages.evaluate.tooltalk.metrics import figures
 
-__all__ = ["Tooltalk", "controls", "figures", "run"]
+__all__ = ["Tooltalk", "figures"]

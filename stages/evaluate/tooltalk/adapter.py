@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from stages.evaluate.benchmark import BatchedAgent, Control, Episode, Request, Score, TaskResult
+from stages.evaluate.benchmark import Control, Episode, Request, Score
 from stages.evaluate.loop import OneByOne, Silent, run_tasks
-from stages.evaluate.summary import Measurement, measure
 from stages.evaluate.tooltalk.data import VERSION, TooltalkPackage, TooltalkTask, Turn
 from stages.evaluate.tooltalk.scoring import before, score_episode
 from stages.evaluate.tooltalk.texts import DistilBertTexts, EqualTexts, TextVectors
@@ -100,31 +99,6 @@ class Tooltalk:
     def _control(self, name: str, expected: int, agent_of: Callable[[TooltalkTask], _Replay | Silent]) -> Control:
         rows = [run_tasks(self, [task], OneByOne(agent_of(task)), width=1)[0] for task in self.tasks()]
         return Control(name, sum(row.score.passed for row in rows), len(rows), expected)
-
-
-def controls() -> tuple[Control, ...]:
-    """Run ToolTalk's three controls over all 78 conversations."""
-    return Tooltalk().controls()
-
-
-def run(
-    agent: BatchedAgent,
-    *,
-    encoder: Path | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    width: int = 16,
-    on_result: Callable[[TaskResult], None] | None = None,
-) -> Measurement:
-    """Score an agent: success rates, easy and hard, with Wilson intervals, and the do-nothing floor.
-
-    `sample` is a number of conversations per category, drawn by `seed`; None runs all 78. `figures` has the other
-    metrics of the same rows.
-
-    Raises:
-        BenchmarkUnavailableError: the package, or the model in `encoder`, is missing; the message says how to get it.
-    """
-    return measure(Tooltalk(encoder), agent, sample=sample, seed=seed, width=width, on_result=on_result)
 
 
 def without_last(turns: Sequence[Turn]) -> tuple[Turn, ...]:

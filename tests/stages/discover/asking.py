@@ -12,6 +12,7 @@ from typing import Any
 from stages.params import TeacherParams
 from stages.records import Message
 from stages.teacher.client import Completion
+from stages.teacher.errors import Failure, TeacherError
 from stages.teacher.scripted import write
 
 Asked = list[dict[str, Any]]
@@ -41,9 +42,16 @@ class Voice:
         self.params = TeacherParams(model=model, temperature=temperature)
         self.is_scripted = False
         self.asked: list[Asked] = []
+        self.told: list[str] = []
+        self.faults: list[tuple[str, bool]] = []
+
+    def unusable(self, reason: Failure, cause: str, *, for_good: bool = True) -> TeacherError:
+        self.faults.append((cause, for_good))
+        return TeacherError(self.params.model, reason, cause)
 
     async def complete(self, messages: list[Message], **options: Any) -> Completion:
         self.asked.append(json.loads(messages[-1].content))
+        self.told.append(messages[0].content)
         return Completion(Message("assistant", self.answer(self.asked[-1])), 1, 1, 0.0)
 
 

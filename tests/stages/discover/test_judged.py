@@ -119,6 +119,26 @@ async def test_what_stays_unanswered_is_counted_and_asked_again_another_time(cac
 
 
 @pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (
+            '[{"first": "a", "second": "b", "label": "maybe", "direction": "forward"}]',
+            "Input should be 'explicit' or 'implicit'",
+        ),
+        ("I can't say.", "it holds no JSON list of objects"),
+        ('[{"first": "a", "second": "b", "label": "none", "direction": "forward"}]', "they are missing in it"),
+    ],
+)
+async def test_the_second_request_says_what_was_wrong_with_the_first_answer(answer: str, cause: str) -> None:
+    voice = Voice(lambda pairs: answer)
+    await ask(voice, PAIRS)
+    first, second = voice.told
+    assert cause not in first and cause in second and second.startswith(first)
+    assert [for_good for _, for_good in voice.faults] == [False, True]
+    assert all(cause in told for told, _ in voice.faults)
+
+
+@pytest.mark.parametrize(
     "answer", ["", "no idea", "[]", "{}", '[{"first": 1}]', '[{"first": "a", "sec', "[" * 5000, "[{" * 5000]
 )
 async def test_an_unreadable_answer_is_no_opinion(answer: str) -> None:

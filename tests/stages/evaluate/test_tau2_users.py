@@ -15,7 +15,7 @@ from stages.evaluate.loop import OneByOne, run_tasks
 from stages.evaluate.tau2 import LiteLlmUser, Tau2, run
 from stages.evaluate.tau2.replay import ReplayUser, Script, gold
 from stages.evaluate.tau2.tasks import Tau2Task
-from stages.evaluate.tau2.user import UserError
+from stages.evaluate.user import UserError
 from stages.params import TeacherParams
 from stages.records import Message, ToolCall, ToolSpec
 from stages.teacher.client import Teacher

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from stages.evaluate.benchmark import BenchmarkUnavailableError
 from stages.evaluate.loop import OneByOne, Silent, rescore, run_tasks
 from stages.evaluate.statistics import interval_of_mean
-from stages.evaluate.summary import summarise
-from stages.evaluate.teval import Teval, abilities, run
+from stages.evaluate.summary import measure, summarise
+from stages.evaluate.teval import Teval, abilities
 from stages.evaluate.teval import similarity as teval_similarity
 from stages.evaluate.teval.abilities import by_ability
 from stages.evaluate.teval.data import ABILITIES
@@ -143,12 +143,12 @@ def test_a_run_averages_formats_then_abilities(teval: Teval, data: Path, monkeyp
             return Message("assistant", "Answer: B")
 
     monkeypatch.setattr("stages.evaluate.teval.adapter.MiniLm", Words)
-    measured = run(data, OneByOne(OnlyReviews()), seed=3)
+    measured = measure(Teval(data), OneByOne(OnlyReviews()), seed=3)
     rates = {score.ability: score.rate for score in abilities(measured.summary)}
     assert rates["review"] == 1.0
     assert rates == {name: 1.0 if name == "review" else 0.0 for name in ABILITIES}
-    assert measured.summary.overall == pytest.approx(1 / 6)
-    assert measured.do_nothing.overall == 0.0
+    assert by_ability(measured.summary).overall == pytest.approx(1 / 6)
+    assert by_ability(measured.do_nothing).overall == 0.0
     assert all(category.rate == 0 for category in measured.do_nothing.categories)
 
 
@@ -186,15 +186,15 @@ def test_a_missing_model_is_told_before_anything_is_played(
     real = util.find_spec
     monkeypatch.setattr(teval_similarity.util, "find_spec", lambda wanted: None if wanted == name else real(wanted))
     with pytest.raises(BenchmarkUnavailableError, match=rf"{name} is not here: .*pip install -e '\.\[bench\]'"):
-        run(data, OneByOne(Silent()))
+        measure(Teval(data), OneByOne(Silent()))
 
 
 def test_missing_data_is_named_with_its_cure(data: Path) -> None:
     with pytest.raises(BenchmarkUnavailableError, match=r"open-compass/T-Eval .*\{teval: \{data: DIRECTORY\}\}"):
-        run(None, OneByOne(Silent()))
+        measure(Teval(None), OneByOne(Silent()))
     (data / "plan_str_v2.json").unlink()
     with pytest.raises(BenchmarkUnavailableError, match=r"has no plan_str_v2\.json"):
-        run(data, OneByOne(Silent()))
+        measure(Teval(data), OneByOne(Silent()))
 
 
 def test_versions_are_not_mixed(data: Path) -> None:

