@@ -34,7 +34,9 @@ SMALL = {
             "steps": 2, "batch_size": 1, "group_size": 2, "checkpoint_every": 1,
             "sampling": {"max_new_tokens": 8, "max_context": 3000, "max_rounds": 2},
         },
+        "validation": {"every": 1, "rows": 2},
     },
+    "profile": {"rows": 2, "group_size": 2},
     "reward": {},
     "evaluate": {
         "suite": "smoke", "heldout": {"chains": 3, "worlds": 2}, "benchmarks": {"bfcl": {"sample": 0}},
@@ -106,6 +108,9 @@ def test_dvc_runs_what_is_stale_and_nothing_else(copy: Path) -> None:
     figures = json.loads((copy / "reports/metrics/evaluate.json").read_text())
     assert set(figures["policies"]) == {"base", "sft", "policy"}
     assert {"episodes.parquet", "bfcl.parquet"} <= {path.name for path in (copy / "data/scores").iterdir()}
+    measured = [json.loads(line) for line in (copy / "data/policy/validation_log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in measured] == [0, 1, 2] and all(len(line["rewards"]) == 2 for line in measured)
+    assert (copy / "reports/plots/training-validation.svg").exists()
     assert "not measured here" in (copy / "reports/leaderboard.html").read_text()
     page = (copy / "reports/index.html").read_text()
     assert "policy" in page and "http://" not in page and "https://" not in page
@@ -131,3 +136,30 @@ def test_dvc_runs_what_is_stale_and_nothing_else(copy: Path) -> None:
     run(copy, str(ROOT / ".venv/bin/python"), "-m", "dvc", "checkout")
     change(copy, "train", max_prompt=1900)
     assert stages_run(copy) == ["train", "evaluate", "report"]
+
+
+GRID = """
+baseline: dense
+seeds: [1, 2]
+base: {train: {grpo: {steps: 1}, validation: {every: 1, before: false, rows: 2}}}
+cells: {dense: {}, outcome: {reward: {kind: outcome}}}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_profile_of_rewards_and_a_grid_of_ablations_over_the_pipelines_data(copy: Path) -> None:
+    assert stages_run(copy, "validate") in ([], STAGES[:4])
+    run(copy, sys.executable, "-m", "stages.train", "profile")
+    figures = json.loads((copy / "reports/profile.json").read_text())
+    assert (figures["rows"], figures["episodes"]) == (2, 4) and (copy / "reports/profile.svg").exists()
+    (copy / "tiny.yaml").write_text(GRID)
+    table = run(copy, sys.executable, "-m", "flows.ablations", "tiny.yaml")
+    assert "outcome" in table and "2 seeds, 2 validation rows" in table
+    found = json.loads((copy / "reports/ablations/tiny.json").read_text())
+    assert [cell["cell"] for cell in found] == ["dense", "outcome"] and found[0]["difference"] is None
+    trained = sorted((copy / "data/ablations/tiny").rglob("validation.parquet"))
+    assert len(trained) == 5  # two cells under two seeds, and the warm start
+    before = [path.stat().st_mtime_ns for path in trained]
+    assert run(copy, sys.executable, "-m", "flows.ablations", "tiny.yaml") == table
+    assert [path.stat().st_mtime_ns for path in trained] == before

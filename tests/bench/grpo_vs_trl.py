@@ -73,9 +73,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of each counted step, and own tokens of an episode on average."""
+    """Seconds of each counted step and of its rollout, and own tokens of an episode on average."""
 
     seconds: tuple[float, ...]
+    rollout: tuple[float, ...]
     tokens: float
 
 
@@ -153,6 +154,7 @@ def ours(budget: Budget) -> Measured:
     """Steps of the local engine."""
     model, tokenizer = load(budget)
     seconds: list[float] = []
+    rollout: list[float] = []
     lengths: list[float] = []
 
     def open_episode(row: Row) -> Episode:
@@ -164,6 +166,7 @@ def ours(budget: Budget) -> Measured:
 
     def on_step(step: int, metrics: dict[str, float], _: Any) -> None:
         seconds.append(metrics["seconds_rollout"] + metrics["seconds_update"])
+        rollout.append(metrics["seconds_rollout"])
         lengths.append(metrics["own_tokens_per_episode"])
 
     config = GrpoConfig(
@@ -177,7 +180,7 @@ def ours(budget: Budget) -> Measured:
         optim=OptimConfig(lr=1e-6, micro_tokens=4096),
     )
     train_grpo(Policy(model, tokenizer, TemplateChat(tokenizer)), ROWS, open_episode, reward, config, on_step=on_step)
-    return Measured(tuple(seconds[1:]), statistics.mean(lengths[1:]))
+    return Measured(tuple(seconds[1:]), tuple(rollout[1:]), statistics.mean(lengths[1:]))
 
 
 def trls(budget: Budget) -> Measured:
@@ -189,6 +192,7 @@ def trls(budget: Budget) -> Measured:
     model, tokenizer = load(budget)
     starts: list[float] = []
     ends: list[float] = []
+    rollout: list[float] = []
 
     class Clock(TrainerCallback):  # type: ignore[misc]
         def on_step_begin(self, *_: Any, **__: Any) -> None:
@@ -196,6 +200,13 @@ def trls(budget: Budget) -> Measured:
 
         def on_step_end(self, *_: Any, **__: Any) -> None:
             ends.append(time.perf_counter())
+
+    class Timed(GRPOTrainer):  # type: ignore[misc]
+        def _generate_and_score_completions(self, *given: Any, **named: Any) -> Any:
+            began = time.perf_counter()
+            made = super()._generate_and_score_completions(*given, **named)
+            rollout.append(time.perf_counter() - began)
+            return made
 
     rows = [ROWS[i % len(ROWS)] for i in range(budget.rows * (budget.steps + 1))]
     prompts = [[{"role": "system", "content": SYSTEM}, {"role": "user", "content": row.text}] for row in rows]
@@ -219,7 +230,7 @@ def trls(budget: Budget) -> Measured:
             logging_steps=1,
             disable_tqdm=True,
         )
-        trainer = GRPOTrainer(
+        trainer = Timed(
             model=model,
             args=config,
             train_dataset=data,
@@ -230,7 +241,7 @@ def trls(budget: Budget) -> Measured:
         trainer.train()
     lengths = [log["completions/mean_length"] for log in trainer.state.log_history if "completions/mean_length" in log]
     seconds = [end - start for start, end in zip(starts, ends, strict=True)]
-    return Measured(tuple(seconds[1:]), statistics.mean(lengths[1:]))
+    return Measured(tuple(seconds[1:]), tuple(rollout[1:]), statistics.mean(lengths[1:]))
 
 
 def main() -> None:
@@ -255,7 +266,8 @@ def main() -> None:
     rates = {name: samples / statistics.median(s for m in runs for s in m.seconds) for name, runs in found.items()}
     for name, runs in found.items():
         tokens = statistics.mean(m.tokens for m in runs)
-        print(f"{name:5} {rates[name]:6.2f} samples/s, {tokens:5.1f} tokens an episode")
+        share = sum(s for m in runs for s in m.rollout) / sum(s for m in runs for s in m.seconds)
+        print(f"{name:5} {rates[name]:6.2f} samples/s, {tokens:5.1f} tokens an episode, {share:.0%} of it in rollouts")
     print(f"here / trl: {rates['here'] / rates['trl']:.2f}")
 
 
