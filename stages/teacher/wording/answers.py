@@ -101,7 +101,7 @@ def _of_list(verb: str, what: str, items: Sequence[Any], result: Mapping[str, An
 def _object(what: str) -> str:
     if not what:
         return "it"
-    return what if what.startswith(_WITHOUT_ARTICLE) else f"the {what}"
+    return what if what.split(maxsplit=1)[0] in _WITHOUT_ARTICLE else f"the {what}"
 
 
 def _participle(verb: str) -> str:

@@ -49,7 +49,9 @@ def noun(name: str) -> str:
 
 
 def plural(word: str) -> str:
-    """More than one of it; only the last word of several changes."""
+    """More than one of it; only the last word of several changes, and one that is plural already stays."""
+    if is_plural(word):
+        return word
     if word.endswith(("s", "x", "ch", "sh")):
         return f"{word}es"
     if word == "person":
@@ -57,6 +59,11 @@ def plural(word: str) -> str:
     if word.endswith("y") and word[-2:-1] not in "aeiou":
         return f"{word[:-1]}ies"
     return f"{word}s"
+
+
+def is_plural(word: str) -> bool:
+    """Whether it names several things already: recipients, hours."""
+    return word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
 def some(name: str, is_thing: bool) -> str:
@@ -67,7 +74,7 @@ def some(name: str, is_thing: bool) -> str:
     if is_thing:
         return f"one of {'the' if word in _NOT_OWNED else 'my'} {plural(word)}"
     return {"amount": "some money", "quantity": "some", "text": "something", "description": "something"}.get(
-        word, f"{article(word)} {word}"
+        word, f"some {word}" if is_plural(word) else f"{article(word)} {word}"
     )
 
 

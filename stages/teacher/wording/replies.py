@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from servers.kernel.dice import Dice
 from stages.sampling import LABELS
-from stages.teacher.wording.nouns import listed, noun
+from stages.teacher.wording.nouns import is_plural, listed, noun
 from stages.teacher.wording.requests import placed
 
 MOST_OPTIONS = 8
@@ -35,7 +35,7 @@ def _options(result: str) -> list[str]:
 
 def details(values: Mapping[str, str], parents: Sequence[str], persona: str, dice: Dice) -> str:
     """The user's reply to a question, with the holders of what was left unplaced."""
-    told = [f"the {noun(name)} is {value}" for name, value in values.items()]
+    told = [f"the {noun(k)} {'are' if is_plural(noun(k)) else 'is'} {value}" for k, value in values.items()]
     if persona == "terse":
         told = list(values.values()) if len(values) == 1 else [f"{noun(k)} {value}" for k, value in values.items()]
         return placed(_ended(", ".join(told)), parents, persona)

@@ -87,7 +87,7 @@ def left_vague(ask: str, parameter: str) -> str:
         return left_vague(shorter, parameter)
     is_thing = bool(re.search(r"\{" + re.escape(parameter) + r"\.\w+\}", ask)) or parameter.endswith("_id")
     owned = re.sub(rf"(?:\b(?:{_DETERMINERS})\s+)?{slot}'s\b", f"my {word}'s", ask)
-    mention = rf"(?:\b(?:{_DETERMINERS})\s+)?(?:{re.escape(word)}\s+)?{quoted}"
+    mention = rf"(?:\b(?:{_DETERMINERS})\s+)?(?:{re.escape(word)}\s+)?{quoted}(?:\s+{re.escape(word)}\b)?"
     vague = re.sub(mention, some(parameter, is_thing), owned, count=1)
     vague = re.sub(rf"\s*(?:\b(?:{_PREPOSITIONS})\b)?\s*{quoted}", "", vague)
     return vague[0].upper() + vague[1:] if ask[0] in "{'\"" else vague

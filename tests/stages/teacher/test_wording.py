@@ -10,7 +10,8 @@ import pytest
 from servers.kernel.dice import Dice
 from servers.kernel.requests import load_requests, placeholders
 from stages.teacher import wording
-from stages.teacher.wording.nouns import listed, moments, some
+from stages.teacher.wording.nouns import listed, moments, plural, some
+from stages.teacher.wording.replies import details
 from stages.teacher.wording.requests import left_vague
 from tests.stages.synthesize.writing import catalog
 
@@ -141,3 +142,14 @@ def test_days_and_times_are_said_as_people_do() -> None:
     assert moments("2026-12-24T09:30:00Z, 2026-13-01") == "24 December 2026 at 09:30, 2026-13-01"
     assert listed(["a"]) == "a" and listed(["a", "b", "c"], "or") == "a, b or c"
     assert some("account_id", True) == "one of my accounts" and some("city", True) == "one of the cities"
+
+
+def test_what_is_plural_already_stays_so() -> None:
+    assert left_vague("Log {hours} hours on {issue_key}", "hours") == "Log some hours on {issue_key}"
+    assert left_vague("Forward it to {recipients.name}", "recipients") == "Forward it"
+    assert left_vague("{recipients.name} should see it", "recipients") == "One of my recipients should see it"
+    told = {details({"recipients": "Ann and Bo"}, (), "plain", Dice(seed, "x")) for seed in range(9)}
+    assert "The recipients are Ann and Bo." in told and not any("recipients is" in text for text in told)
+    forwarded = turn(("draft_forward", {}, {"id": "D", "subject": "Fwd: x"}))
+    assert wording.answer([action("draft_forward")], forwarded, Dice(1, "a")).startswith("I've drafted the forward")
+    assert plural("address") == "addresses" and plural("status") == "statuses" and plural("entry") == "entries"
