@@ -17,6 +17,7 @@ from stages.params import SynthesizeParams
 from stages.stage import StageContext
 from stages.synthesize.mix import Job
 from stages.synthesize.shards import SHARD_SIZE, Shards
+from stages.synthesize.writer import Writer
 
 _writer: Any = None
 _loop = asyncio.Runner()
@@ -45,8 +46,6 @@ def write_in_processes(
 
 def _begin(params: SynthesizeParams, seed: int, document: Mapping[str, Any], chains: Sequence[Chain]) -> None:
     """Make this process's writer."""
-    from stages.synthesize.__main__ import Writer
-
     global _writer
     _writer = Writer(StageContext("synthesize", params, seed, document), chains)
 

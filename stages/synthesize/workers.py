@@ -23,6 +23,7 @@ from stages.params import ParamsError, SynthesizeParams, TeacherParams
 from stages.stage import StageContext
 from stages.synthesize.mix import Job
 from stages.synthesize.shards import SHARD_SIZE, Shards
+from stages.synthesize.writer import Writer
 from stages.teacher.ledger import Ledger
 from stages.teacher.team import open_teachers
 
@@ -112,8 +113,6 @@ def run_shards(orders: Mapping[int, bytes], workers: int, keep: Callable[[int, D
 
 def write_shard(order: bytes) -> Done:
     """The rows of one shard, written in this process, and what its teachers used."""
-    from stages.synthesize.__main__ import Writer
-
     given: Order = pickle.loads(order)
     ctx = StageContext("synthesize", given.params, given.seed, given.document)
     with open_teachers(ctx.block(TeacherParams, "teacher"), ctx.name) as teachers:

@@ -13,9 +13,9 @@ from stages.discover.execution import Executor
 from stages.discover.graph import build_graph, draw_chains
 from stages.params import SynthesizeParams
 from stages.stage import StageContext
-from stages.synthesize.__main__ import Writer
 from stages.synthesize.draft import Draft, Drafter
 from stages.synthesize.mix import Job, make_jobs
+from stages.synthesize.writer import Writer
 
 SERVERS = ("banking", "budget")
 SEED = 7

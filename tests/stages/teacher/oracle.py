@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.synthesize.__main__ import Writer
 from stages.synthesize.mix import Job
+from stages.synthesize.writer import Writer
 from stages.teacher import scripted
 from tests.stages.synthesize.writing import chains, context, jobs, params
 from tests.stages.teacher.loopback import Reply, message

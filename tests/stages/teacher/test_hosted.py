@@ -17,7 +17,7 @@ from stages.conversations import Conversation, from_row
 from stages.params import TeacherParams
 from stages.records import Message, ToolCall
 from stages.rollout import visible_spec
-from stages.synthesize.__main__ import Writer
+from stages.synthesize.writer import Writer
 from stages.teacher.client import Teacher
 from stages.teacher.errors import TeacherError
 from stages.teacher.wire import to_openai

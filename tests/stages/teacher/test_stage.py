@@ -18,7 +18,7 @@ from stages.discover.edges import CHAINS
 from stages.params import SynthesizeParams, TeacherParams, check_block
 from stages.stage import execute
 from stages.synthesize import __main__ as stage
-from stages.synthesize.__main__ import Writer
+from stages.synthesize.writer import Writer
 from stages.teacher import retry
 from stages.teacher.estimate import Rehearsal
 from stages.tracking import Tracker
