@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from stages.artifacts import DATA, REPORTS, read_table, replaced_directory, write_json, write_table
+from stages.artifacts import DATA, REPORTS, ArtifactError, read_table, replaced_directory, write_json, write_table
 from stages.conversations import CONVERSATIONS, from_row
 from stages.discover.edges import CHAINS, Chain, chain_from
 from stages.params import ParamsError, SynthesizeParams, TeacherParams
@@ -46,6 +46,13 @@ def main(ctx: StageContext[SynthesizeParams]) -> Sequence[Path]:
         rows = write_all(ctx, Writer(ctx, chains, teachers), jobs, shards)
     written = [row for row in rows if "unwritten" not in row]
     unwritten = [row for row in rows if "unwritten" in row]
+    if not written:
+        shards.remove()  # another attempt is to ask again
+        first = unwritten[0]
+        raise ArtifactError(
+            f"none of {len(rows)} conversations could be written; the first: {first['unwritten']} "
+            f"{first.get('detail', '')}".rstrip()
+        )
     metrics = summary(ctx.catalog, ctx.params, ctx.seed, [from_row(row) for row in written], unwritten)
     if not teachers.scripted:
         metrics["teacher"] = teachers.ledger.summary()

@@ -3,7 +3,7 @@
     .venv/bin/python tests/bench/local_teacher.py
     .venv/bin/python tests/bench/local_teacher.py --server banking --conversations 20 --max-tokens 128
 
-`transformers serve` offers the packaged weights as an OpenAI-compatible endpoint; discover, synthesize and
+`transformers serve` offers the packaged weights as an OpenAI-compatible endpoint; the stages up to
 validate run on it as programs in a scratch directory. So small a model calls no tools (its chat template has
 no place for them), so that few rows or none are accepted: what is shown is that everything in between holds.
 """
@@ -33,6 +33,7 @@ from stages.train.policy import packaged_weights
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 900.0
+STAGES = ("bootstrap", "discover", "synthesize", "validate")
 
 
 @contextmanager
@@ -92,13 +93,13 @@ def main(
             block = {"model": f"openai/{weights}", "api_base": address, "max_tokens": max_tokens}
             block |= {"timeout": 300.0, "concurrency": 1, "attempts": 2}
             document = {
-                "bootstrap": {"servers": [server]},
+                "bootstrap": {"servers": [server], "policy": str(weights)},
                 "teacher": block,
                 "discover": {"chains": 50},
                 "synthesize": {"conversations": conversations, "server_tools": 4},
             }
             (where / "params.yaml").write_text(yaml.safe_dump(document))
-            ran = {name: run_stage(name, where) for name in ("discover", "synthesize", "validate")}
+            ran = {name: run_stage(name, where) for name in STAGES}
         show(where, ran, conversations)
 
 

@@ -205,3 +205,15 @@ def test_a_dry_run_asks_nothing_and_comes_near_the_truth(
     assert said.cost == pytest.approx((2 * prompt + 4 * answers) / 1e6)
     twice = rehearsal.estimate(2.0)
     assert [s.requests for s in twice.shares] == [2 * s.requests for s in said.shares]
+
+
+def test_a_teacher_that_fails_every_conversation_ends_the_stage_with_the_cause(
+    provider: Provider, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    provider.answer = lambda request, number: refusal(401)
+    assert run(provider) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"none of {COUNT} conversations could be written; the first: teacher_failed" in told and "refused" in told
+    assert not (DATA / "conversations").exists()
+    before = len(provider.requests)
+    assert run(provider) == 1 and len(provider.requests) > before  # nothing of the failure was kept
