@@ -33,8 +33,9 @@ GRPO = {
 
 
 def build(inputs: Inputs, plots: Plotter) -> Sequence[Block]:
-    """Both phases, each with a line of facts and its curves."""
-    warm, rl = inputs.log("sft_log.jsonl"), inputs.log("grpo_log.jsonl")
+    """The phases that were run, each with a line of facts and its curves."""
+    warm = inputs.log("sft_log.jsonl", optional=True)
+    rl = inputs.log("grpo_log.jsonl", optional=bool(warm))
     return [
         *_phase(plots, "sft", "Warm start", warm, SFT, "loss"),
         *_phase(plots, "grpo", "GRPO", rl, GRPO, "reward"),

@@ -124,10 +124,15 @@ def test_missing_metrics_are_named(inputs: Inputs, stage: str) -> None:
 
 
 def test_missing_log_and_missing_table_are_named(inputs: Inputs) -> None:
-    (inputs.data / "policy" / "grpo_log.jsonl").rename(inputs.data / "policy" / "other")
+    policy = inputs.data / "policy"
+    (policy / "sft_log.jsonl").rename(policy / "warm")
+    write_report(inputs)  # a run without a warm start
+    assert "Warm start: no steps." in (inputs.reports / "index.html").read_text()
+    (policy / "grpo_log.jsonl").rename(policy / "other")
     with pytest.raises(ArtifactError, match=r"grpo_log\.jsonl is missing: run `python -m stages\.train`"):
         write_report(inputs)
-    (inputs.data / "policy" / "other").rename(inputs.data / "policy" / "grpo_log.jsonl")
+    (policy / "other").rename(policy / "grpo_log.jsonl")
+    (policy / "warm").rename(policy / "sft_log.jsonl")
     (inputs.data / "scores" / "episodes.parquet").write_bytes(b"no table")
     with pytest.raises(ArtifactError, match=r"episodes\.parquet is damaged"):
         write_report(inputs)
