@@ -30,7 +30,7 @@ from prefect.cache_policies import NO_CACHE  # noqa: E402
 from stages.artifacts import write_json  # noqa: E402
 from stages.episodes import ScoredEpisode, episode_from_row, rescored  # noqa: E402
 from stages.evaluate.statistics import Difference, paired_difference  # noqa: E402
-from stages.params import ParamsError, check_block, load_params  # noqa: E402
+from stages.params import DEFAULT_SEED, ParamsError, check_block, load_params  # noqa: E402
 from stages.progress import human_time  # noqa: E402
 from stages.reward.rules import RewardRules  # noqa: E402
 from stages.train.watch import episode_metrics  # noqa: E402
@@ -75,10 +75,16 @@ def ablations(name: str, grid: Grid, params: Path) -> list[Run]:
 
 
 def results(every: Sequence[Run], grid: Grid, rules: RewardRules, seed: int) -> list[CellResult]:
-    """The cells in order, from their last validation; masked rows are left out of all pairs."""
+    """The cells in order, from their last validation; masked rows are left out of all pairs.
+
+    Raises:
+        GridError: a run was never validated, or no row was played by all of them.
+    """
     played = {cell: [_last(run, rules) for run in every if run.cell == cell] for cell in grid.cells}
     known = [{e.row for e in run if not e.reward.masked} for part in played.values() for run in part]
     common = set.intersection(*known)
+    if not common:
+        raise GridError("no validation row was played by every run without a failure outside the model")
     rewards = {cell: _by_row(part, common) for cell, part in played.items()}
     out = []
     for cell, part in played.items():
@@ -93,6 +99,8 @@ def results(every: Sequence[Run], grid: Grid, rules: RewardRules, seed: int) -> 
 def _last(run: Run, rules: RewardRules) -> list[ScoredEpisode]:
     """The episodes of the run's last validation, under the whole reward."""
     episodes = [episode_from_row(row) for row in pq.read_table(run.episodes).to_pylist()]
+    if not episodes:
+        raise GridError(f"{run.cell} was never validated: let train.validation.every divide train.grpo.steps")
     last = max(int(e.policy.removeprefix("step-")) for e in episodes)
     return [rescored(e, rules) for e in episodes if e.policy == f"step-{last}"]
 
@@ -131,11 +139,10 @@ def main(
     try:
         wanted, document = load_grid(grid), load_params(params)
         rules: RewardRules = check_block(RewardRules, document.get("reward", {}), "reward")
-        every = ablations(grid, wanted, params)
+        found = results(ablations(grid, wanted, params), wanted, rules, document.get("seed", DEFAULT_SEED))
     except (GridError, ParamsError) as error:
-        Console(stderr=True, highlight=False).print(f"ablations: {error}")
-        raise typer.Exit(2 if isinstance(error, ParamsError) or "no grid" in str(error) else 1) from None
-    found = results(every, wanted, rules, document.get("seed", 0))
+        Console(stderr=True, highlight=False).print(f"ablations: {error}", markup=False, soft_wrap=True)
+        raise typer.Exit(2 if isinstance(error, ParamsError) else 1) from None
     path = REPORTS / f"{Path(grid).stem}.json"
     write_json(path, [{**asdict(cell), "difference": cell.difference and cell.difference._asdict()} for cell in found])
     show(found)

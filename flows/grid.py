@@ -22,7 +22,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from stages.artifacts import write_text
-from stages.params import check_block, load_params, load_yaml
+from stages.params import ParamsError, check_block, load_params, load_yaml
 from stages.profile import merged
 from stages.tracking import DATABASE
 
@@ -33,7 +33,7 @@ Overlay = dict[str, Any]
 
 
 class GridError(Exception):
-    """The grid is unknown or not well-formed, or one of its runs failed."""
+    """A run of the grid failed, or has nothing to be judged by."""
 
 
 class Grid(BaseModel):
@@ -72,13 +72,12 @@ def load_grid(name: str) -> Grid:
     """A grid by its name, or of a YAML file.
 
     Raises:
-        GridError: there is no such grid.
-        ParamsError: it is not well-formed.
+        ParamsError: there is no such grid, or it is not well-formed.
     """
     path = Path(name) if name.endswith((".yaml", ".yml")) else GRIDS / f"{name}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(found.stem for found in GRIDS.glob("*.yaml")))
-        raise GridError(f"there is no grid {name!r}: give a YAML file or one of {known}")
+        raise ParamsError(f"there is no grid {name!r}: give a YAML file or one of {known}")
     grid: Grid = check_block(Grid, load_yaml(path), path.name)
     return grid
 

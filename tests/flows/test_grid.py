@@ -44,7 +44,7 @@ def test_runs_differ_in_their_workspaces_and_start_from_the_warm_start() -> None
 
 
 def test_bad_grids_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(GridError, match=r"no grid 'reward': give a YAML file or one of .*rewards"):
+    with pytest.raises(ParamsError, match=r"no grid 'reward': give a YAML file or one of .*rewards"):
         load_grid("reward")
     bad = tmp_path / "bad.yaml"
     bad.write_text(yaml.safe_dump({"baseline": "x", "seeds": [1], "cells": {"y": {}}}))
