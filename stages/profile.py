@@ -127,6 +127,7 @@ def prepare(profile: Profile, root: Path = Path()) -> Path:
     """
     work = root / RUNS / profile.name
     (work / ".dvc").mkdir(parents=True, exist_ok=True)
+    (root / ".cache").mkdir(exist_ok=True)
     text = _HEAD.format(name=profile.name) + yaml.safe_dump(dict(profile.document), sort_keys=False)
     write_text(root / RUNS / ".gitignore", "*\n")
     write_text(work / ".dvc" / "config", _DVC)

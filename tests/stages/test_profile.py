@@ -110,6 +110,7 @@ def test_the_workspace_holds_the_effective_parameters_and_links_to_the_code(proj
     assert load_params(work / "params.yaml")["discover"] == {"chains": 10}
     assert (work / "stages" / "run.py").read_text() == STAGE
     assert (project / "params.yaml").read_bytes() == before
+    assert (work / ".cache").is_dir(), "on a fresh clone too, where nothing has been cached yet"
     assert prepare(load_profile("mine", project), project) == work, "a second time changes nothing"
 
 
