@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from stages.chat import ChatFormat
 from stages.records import EpisodeRecord, Message, ToolSpec
 from stages.train.config import SamplingConfig
 from stages.train.order import mixed_seed
 from stages.train.sampling import Sampled, Sampler
+
+Origin: TypeAlias = Literal["sampled", "hinted", "demonstrated"]
 
 
 class Episode(Protocol):
@@ -36,8 +38,9 @@ class Episode(Protocol):
 class Trajectory:
     """One finished episode as tokens: the prompt, and all that followed.
 
-    `mask` marks the policy's own tokens among `ids`; `logprobs` are theirs, 0 elsewhere. `seconds` is how
-    long the environment took to answer.
+    `mask` marks the policy's own tokens among `ids`; `logprobs` are theirs, 0 elsewhere, and empty where the
+    tokens were not drawn from the policy given this prompt. `seconds` is how long the environment took to answer,
+    `origin` how the replies came about.
     """
 
     prompt: tuple[int, ...]
@@ -46,14 +49,16 @@ class Trajectory:
     logprobs: tuple[float, ...]
     record: EpisodeRecord
     seconds: float = 0.0
+    origin: Origin = "sampled"
 
 
 @dataclass(slots=True)
 class _Live:
-    """An episode and its tokens so far."""
+    """An episode and its tokens so far; `unhinted` is the prompt that the loss sees where sampling saw a hint."""
 
     episode: Episode
     prompt: tuple[int, ...]
+    unhinted: tuple[int, ...] | None = None
     ids: list[int] = field(default_factory=list)
     mask: list[bool] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -69,8 +74,10 @@ class _Live:
         return config.max_context - len(self.prompt) - len(self.ids)
 
     def finish(self) -> Trajectory:
-        record = self.episode.finish(self.stop)
-        return Trajectory(self.prompt, tuple(self.ids), tuple(self.mask), tuple(self.logprobs), record, self.seconds)
+        record, ids, mask = self.episode.finish(self.stop), tuple(self.ids), tuple(self.mask)
+        if self.unhinted is not None:
+            return Trajectory(self.unhinted, ids, mask, (), record, self.seconds, "hinted")
+        return Trajectory(self.prompt, ids, mask, tuple(self.logprobs), record, self.seconds)
 
 
 def rollout(
@@ -80,20 +87,25 @@ def rollout(
     config: SamplingConfig,
     *,
     seed: int = 0,
+    hints: Sequence[str] = (),
     on_done: Callable[[int], None] | None = None,
 ) -> list[Trajectory]:
     """Run every episode to its end; returns one trajectory per episode, in order.
 
     A reply that was cut off, or an episode that outgrows the context, ends with stop "length" and its
-    last reply is not executed. `on_done` hears how many episodes a finished batch had.
+    last reply is not executed. `hints` holds a text for each episode, which stands in the system prompt while
+    sampling and is no part of the trajectory; empty texts are none. `on_done` hears how many episodes a finished
+    batch had.
     """
+    hints = hints or [""] * len(episodes)
     training = model.training
     model.eval()
     try:
         finished: list[Trajectory] = []
         for first in range(0, len(episodes), config.batch_size):
             batch = episodes[first : first + config.batch_size]
-            finished += _lock_step(model, chat, batch, config, mixed_seed(seed, first))
+            told = hints[first : first + config.batch_size]
+            finished += _lock_step(model, chat, batch, told, config, mixed_seed(seed, first))
             if on_done:
                 on_done(len(batch))
         return finished
@@ -102,9 +114,14 @@ def rollout(
 
 
 def _lock_step(
-    model: Any, chat: ChatFormat, episodes: Sequence[Episode], config: SamplingConfig, seed: int
+    model: Any,
+    chat: ChatFormat,
+    episodes: Sequence[Episode],
+    hints: Sequence[str],
+    config: SamplingConfig,
+    seed: int,
 ) -> list[Trajectory]:
-    lives = [_Live(e, tuple(chat.opening(e.tools, e.messages))) for e in episodes]
+    lives = [_begun(chat, episode, hint) for episode, hint in zip(episodes, hints, strict=True)]
     going = [i for i, live in enumerate(lives) if live.room(config) > 0]
     for index in set(range(len(lives))) - set(going):
         lives[index].stop = "length"
@@ -113,6 +130,22 @@ def _lock_step(
         sampler.start([lives[i].prompt for i in going])
         _rounds(sampler, chat, {row: lives[i] for row, i in enumerate(going)}, config)
     return [live.finish() for live in lives]
+
+
+def _begun(chat: ChatFormat, episode: Episode, hint: str) -> _Live:
+    plain = tuple(chat.opening(episode.tools, episode.messages))
+    if not hint:
+        return _Live(episode, plain)
+    system, rest = _parted(episode.messages)
+    told = Message("system", f"{system}\n{hint}".strip())
+    return _Live(episode, tuple(chat.opening(episode.tools, [told, *rest])), plain)
+
+
+def _parted(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
+    """The system prompt and the other messages."""
+    if messages and messages[0].role == "system":
+        return messages[0].content, messages[1:]
+    return "", messages
 
 
 def _rounds(sampler: Sampler, chat: ChatFormat, rows: dict[int, _Live], config: SamplingConfig) -> None:

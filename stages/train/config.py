@@ -48,6 +48,7 @@ class OptimConfig(_Settings):
 
     lr: float = Field(1e-4, gt=0, description="peak learning rate, per step")
     warmup_steps: int = Field(0, ge=0, description="steps of linear warm-up")
+    warmup_ratio: float = Field(0.0, ge=0, le=1, description="the same as a share of all steps; the longer one counts")
     schedule: Literal["constant", "linear", "cosine"] = Field("constant", description="after the warm-up")
     weight_decay: float = Field(0.0, ge=0, description="decoupled, per step relative to the learning rate")
     beta1: float = Field(0.9, ge=0, lt=1, description="decay of the gradient's mean")

@@ -12,161 +12,82 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import TypeVar
 
+import torch
 from torch import Tensor
 
-from stages.records import EpisodeRecord
-from stages.train.batched_rollout import Episode, Trajectory, rollout
+from stages.train.batched_rollout import Episode, Trajectory
 from stages.train.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint
+from stages.train.collect import Environment, Groups, Rollout, Scored, collect, groups_with_spread, sampled_groups
 from stages.train.config import GrpoConfig
-from stages.train.losses import group_advantages, token_weights
+from stages.train.losses import token_weights
+from stages.train.monitor.monitor import Monitor
 from stages.train.optimizer import Optimizer
-from stages.train.order import mixed_seed, row_order
 from stages.train.packing import Pack, Row, pack_sequences
 from stages.train.policy import Policy
 from stages.train.update import PER_TOKEN, Metrics, grpo_objective, optimise, reference_logprobs
 
 T = TypeVar("T")
-SPREAD = 1e-9
-"""Rewards of a group that lie closer together teach nothing."""
 
-
-class Scored(Protocol):
-    """What a reward callback returns; a masked episode is dropped."""
-
-    @property
-    def total(self) -> float:
-        """The reward."""
-
-    @property
-    def masked(self) -> bool:
-        """Whether the episode says nothing about the policy."""
+OnStep = Callable[[int, Metrics, list[Rollout[T]]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Rollout(Generic[T]):
-    """One scored episode: which row it is of, its group within the step, and what it was worth."""
+class Span:
+    """The steps of one phase: from the one after `first` to `last`; `cursor` rows were drawn before."""
 
-    row: T
-    group: int
-    trajectory: Trajectory
-    reward: float
-    masked: bool
-    advantage: float = 0.0
-
-
-OnStep = Callable[[int, Metrics, list[Rollout[T]]], None]
+    first: int
+    last: int
+    cursor: int = 0
 
 
 def train_grpo(
     policy: Policy,
     rows: Sequence[T],
     open_episode: Callable[[T], Episode],
-    reward: Callable[[T, EpisodeRecord], Scored],
+    reward: Callable[[T, Trajectory], Scored],
     config: GrpoConfig,
     *,
+    groups: Groups[T] = sampled_groups,
+    monitor: Monitor | None = None,
+    span: Span | None = None,
     on_step: OnStep[T] | None = None,
+    healthy: Callable[[int, Metrics], bool] = lambda step, metrics: True,
     directory: Path | None = None,
 ) -> int:
-    """Train for `config.steps` steps; returns the last step.
+    """Train for `config.steps` steps, or those of `span`; returns the last step.
 
-    `on_step` hears the finished step (from 1), its metrics and every scored episode. With a directory,
-    checkpoints go there and a newest one found there is continued. The reference is the policy as given,
-    before any checkpoint is loaded.
+    `groups` says how the members of each group come about, `monitor` adds its measurements. `on_step` hears the
+    finished step (from 1), its metrics and every scored episode; `healthy` then says whether it may be gone back
+    to, and may end the training by an exception of its own. With a directory, checkpoints of healthy steps go there
+    and a newest one found there is continued. The reference is the policy as given, before any checkpoint is loaded.
     """
-    if config.kl:
+    span = span or Span(0, config.steps)
+    if config.kl or (monitor and monitor.needs_reference):
         policy.freeze_reference()
     updates = math.ceil(config.batch_size / (config.mini_batch or config.batch_size))
-    optimizer = Optimizer(policy.trainable().values(), config.optim, config.steps * updates)
+    optimizer = Optimizer(policy.trainable().values(), config.optim, (span.last - span.first) * updates)
     found = latest_checkpoint(directory) if directory else None
-    state = load_checkpoint(found, policy, optimizer) if found else {"step": 0, "cursor": 0}
+    state = load_checkpoint(found, policy, optimizer) if found else {"step": span.first, "cursor": span.cursor}
     cursor = int(state["cursor"])
-    for step in range(int(state["step"]) + 1, config.steps + 1):
+    for step in range(int(state["step"]) + 1, span.last + 1):
         started = time.perf_counter()
-        world = _Environment(open_episode, reward)
-        rollouts, cursor = _collect(policy, rows, world, config, step, cursor)
+        world = Environment(open_episode, reward)
+        rollouts, cursor = collect(policy, rows, groups, world, config, step, cursor)
         sampled = time.perf_counter()
         metrics = _rollout_metrics(rollouts)
+        if monitor:
+            metrics |= monitor.forms([r.trajectory for r in rollouts if not r.masked])
         evidence = directory / f"nonfinite-{step:06d}.json" if directory else None
-        metrics |= _update(policy, optimizer, rollouts, config, evidence)
+        metrics |= _update(policy, optimizer, rollouts, config, monitor, evidence)
         metrics |= _timing(rollouts, sampled - started, time.perf_counter() - sampled, world.seconds)
         if on_step:
             on_step(step, metrics | {"cursor": float(cursor)}, rollouts)
-        if directory and config.checkpoint_every and step % config.checkpoint_every == 0:
+        fit = healthy(step, metrics)
+        if directory and fit and config.checkpoint_every and step % config.checkpoint_every == 0:
             save_checkpoint(directory, step, policy, optimizer, {"cursor": cursor})
-    return config.steps
-
-
-class _Environment(Generic[T]):
-    """Opens and scores episodes, and knows how long that took."""
-
-    def __init__(self, open_episode: Callable[[T], Episode], reward: Callable[[T, EpisodeRecord], Scored]) -> None:
-        self._open_episode, self._reward = open_episode, reward
-        self.seconds = 0.0
-
-    def open(self, rows: Sequence[T], group_size: int) -> list[Episode]:
-        """A group of episodes for each row."""
-        started = time.perf_counter()
-        episodes = [self._open_episode(row) for row in rows for _ in range(group_size)]
-        self.seconds += time.perf_counter() - started
-        return episodes
-
-    def score(self, row: T, trajectory: Trajectory) -> Scored:
-        """The reward of a finished episode."""
-        started = time.perf_counter()
-        scored = self._reward(row, trajectory.record)
-        self.seconds += trajectory.seconds + time.perf_counter() - started
-        return scored
-
-
-def _collect(
-    policy: Policy,
-    rows: Sequence[T],
-    world: _Environment[T],
-    config: GrpoConfig,
-    step: int,
-    cursor: int,
-) -> tuple[list[Rollout[T]], int]:
-    """Scored episodes of one step with their advantages, and the cursor after the rows drawn."""
-    order = row_order(len(rows), config.seed, cursor)
-    kept: list[Rollout[T]] = []
-    wanted, draws = config.batch_size, config.max_draws if config.dynamic_sampling else 1
-    for draw in range(draws):
-        chosen = [rows[next(order)] for _ in range(wanted)]
-        cursor += wanted
-        episodes = world.open(chosen, config.group_size)
-        seed = mixed_seed(config.seed, step, draw)
-        trajectories = rollout(policy.network, policy.chat, episodes, config.sampling, seed=seed)
-        base = draw * config.batch_size
-        for index, trajectory in enumerate(trajectories):
-            number = index // config.group_size
-            row = chosen[number]
-            scored = world.score(row, trajectory)
-            kept.append(Rollout(row, base + number, trajectory, scored.total, scored.masked))
-        if config.dynamic_sampling:
-            spread = _groups_with_spread(kept)
-            if draw + 1 < draws:
-                kept = [r for r in kept if r.group in spread]
-            wanted = config.batch_size - len(spread)
-        if wanted <= 0:
-            break
-    return _with_advantages(kept, config), cursor
-
-
-def _groups_with_spread(rollouts: Sequence[Rollout[T]]) -> set[int]:
-    rewards: dict[int, list[float]] = {}
-    for r in rollouts:
-        if not r.masked:
-            rewards.setdefault(r.group, []).append(r.reward)
-    return {group for group, values in rewards.items() if max(values) - min(values) > SPREAD}
-
-
-def _with_advantages(rollouts: Sequence[Rollout[T]], config: GrpoConfig) -> list[Rollout[T]]:
-    """Masked episodes take no part in their group's mean and keep advantage 0."""
-    live = [r for r in rollouts if not r.masked]
-    values = iter(group_advantages([r.reward for r in live], [r.group for r in live], config.advantage))
-    return [r if r.masked else Rollout(r.row, r.group, r.trajectory, r.reward, False, next(values)) for r in rollouts]
+    return span.last
 
 
 def _update(
@@ -174,6 +95,7 @@ def _update(
     optimizer: Optimizer,
     rollouts: Sequence[Rollout[T]],
     config: GrpoConfig,
+    monitor: Monitor | None,
     evidence: Path | None,
 ) -> Metrics:
     groups = sorted({r.group for r in rollouts if not r.masked})
@@ -189,6 +111,7 @@ def _update(
     if config.kl and batches:
         with policy.reference() as network:
             reference = [reference_logprobs(network, packs) for packs in batches]
+    watched = _divergence(policy, rollouts, batches, reference, config, monitor)
     totals: list[Metrics] = []
     for packs, before, fixed in zip(batches, old, reference, strict=True):
         objective = grpo_objective(
@@ -210,7 +133,28 @@ def _update(
             )
         )
     means = {key: sum(t[key] for t in totals) / len(totals) for key in (totals[0] if totals else {})}
-    return means | {key: means[key] / means["own_tokens"] for key in PER_TOKEN if key in means}
+    return watched | means | {key: means[key] / means["own_tokens"] for key in PER_TOKEN if key in means}
+
+
+def _divergence(
+    policy: Policy,
+    rollouts: Sequence[Rollout[T]],
+    batches: Sequence[Sequence[Pack]],
+    reference: Sequence[list[Tensor] | None],
+    config: GrpoConfig,
+    monitor: Monitor | None,
+) -> Metrics:
+    """What the monitor sees before the update: from the loss's own reference, or from a few episodes."""
+    if monitor is None or not monitor.needs_reference:
+        return {}
+    if config.kl:
+        packs = [pack for batch in batches for pack in batch]
+        return monitor.divergence(packs, [scores for batch in reference if batch for scores in batch])
+    drawn = [r.trajectory for r in rollouts if r.trajectory.logprobs and not r.masked]
+    rows = [Row(t.prompt, t.ids, t.mask, logprobs=t.logprobs) for t in monitor.some(drawn) if t.ids]
+    packs = pack_sequences(rows, config.optim.micro_tokens, policy.device)
+    with policy.reference() as network:
+        return monitor.divergence(packs, reference_logprobs(network, packs))
 
 
 def _packs(rollouts: Sequence[Rollout[T]], config: GrpoConfig, policy: Policy) -> list[Pack]:
@@ -227,8 +171,16 @@ def _packs(rollouts: Sequence[Rollout[T]], config: GrpoConfig, policy: Policy) -
 
 def _old_logprobs(policy: Policy, packs: Sequence[Pack], config: GrpoConfig, several: bool) -> list[Tensor] | None:
     if config.old_logprobs == "sampled":
-        return [pack.sampled_logprobs() for pack in packs]
+        return [_recorded(policy, pack) for pack in packs]
     return reference_logprobs(policy.network, packs) if several else None
+
+
+def _recorded(policy: Policy, pack: Pack) -> Tensor:
+    """The sampler's record [N]; recomputed where the policy did not sample."""
+    recorded = pack.sampled_logprobs()
+    if not recorded.isnan().any():
+        return recorded
+    return torch.where(recorded.isnan(), reference_logprobs(policy.network, [pack])[0], recorded)
 
 
 def _timing(rollouts: Sequence[Rollout[T]], sampling: float, update: float, environment: float) -> Metrics:
@@ -244,18 +196,28 @@ def _timing(rollouts: Sequence[Rollout[T]], sampling: float, update: float, envi
 
 
 def _rollout_metrics(rollouts: Sequence[Rollout[T]]) -> Metrics:
+    """What was sampled; `reward_hinted` and `reward_demonstrated` are the means of the signal's own episodes."""
     live = [r for r in rollouts if not r.masked]
-    if not live:
-        return {"episodes": float(len(rollouts)), "masked": float(len(rollouts))}
-    rewards = [r.reward for r in live]
+    counted = {"episodes": float(len(rollouts)), "masked": float(len(rollouts) - len(live))}
+    sampled = [r for r in live if r.trajectory.origin == "sampled"]
+    if not sampled:
+        return counted
+    rewards = [r.reward for r in sampled]
     mean = sum(rewards) / len(rewards)
-    groups = {r.group for r in live}
     return {
-        "episodes": float(len(rollouts)),
-        "masked": float(len(rollouts) - len(live)),
+        **counted,
         "reward": mean,
         "reward_std": math.sqrt(sum((v - mean) ** 2 for v in rewards) / len(rewards)),
-        "groups_with_spread": len(_groups_with_spread(live)) / len(groups),
-        "own_tokens_per_episode": sum(sum(r.trajectory.mask) for r in live) / len(live),
-        "cut_off": sum(r.trajectory.record.stop == "length" for r in live) / len(live),
+        "groups_with_spread": len(groups_with_spread(live)) / len({r.group for r in live}),
+        "own_tokens_per_episode": sum(sum(r.trajectory.mask) for r in sampled) / len(sampled),
+        "cut_off": sum(r.trajectory.record.stop == "length" for r in sampled) / len(sampled),
+        **_supervised_rewards(live),
     }
+
+
+def _supervised_rewards(live: Sequence[Rollout[T]]) -> Metrics:
+    found: dict[str, list[float]] = {}
+    for r in live:
+        if r.trajectory.origin != "sampled":
+            found.setdefault(f"reward_{r.trajectory.origin}", []).append(r.reward)
+    return {name: sum(values) / len(values) for name, values in found.items()}

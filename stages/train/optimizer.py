@@ -20,6 +20,7 @@ class Optimizer:
 
     def __init__(self, parameters: Iterable[Tensor], config: OptimConfig, total_steps: int) -> None:
         self._config, self._total = config, max(total_steps, 1)
+        self._warmup = max(config.warmup_steps, round(config.warmup_ratio * self._total))
         self._params: list[Any] = [p for p in parameters if p.requires_grad]
         if not self._params:
             raise ValueError("nothing to train: no parameter requires a gradient")
@@ -36,9 +37,9 @@ class Optimizer:
     def rate(self) -> float:
         """The learning rate of the next step."""
         config = self._config
-        if self.steps < config.warmup_steps:
-            return config.lr * (self.steps + 1) / config.warmup_steps
-        done = (self.steps - config.warmup_steps) / max(1, self._total - config.warmup_steps)
+        if self.steps < self._warmup:
+            return config.lr * (self.steps + 1) / self._warmup
+        done = (self.steps - self._warmup) / max(1, self._total - self._warmup)
         if config.schedule == "linear":
             return config.lr * max(0.0, 1 - done)
         if config.schedule == "cosine":

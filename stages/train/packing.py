@@ -7,6 +7,7 @@ while a group of n costs one prompt instead of n, forward and backward.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,6 +40,12 @@ class Row:
         """Number of the policy's own tokens."""
         return sum(self.mask)
 
+    def own_logprobs(self) -> list[float]:
+        """The record of each own token; NaN where there is none."""
+        if not self.logprobs:
+            return [math.nan] * self.own
+        return [p for p, own in zip(self.logprobs, self.mask, strict=True) if own]
+
     def weighted(self, weight: float) -> Row:
         """The same row with another loss weight."""
         return replace(self, weight=weight)
@@ -65,8 +72,8 @@ class Pack:
         return torch.tensor(values, dtype=torch.float32, device=self.ids.device)[self.member]
 
     def sampled_logprobs(self) -> Tensor:
-        """The sampler's record for each own token [N]."""
-        flat = [p for s in self.sequences for p, own in zip(s.logprobs, s.mask, strict=True) if own]
+        """The sampler's record for each own token [N]; NaN in sequences that have none."""
+        flat = [p for s in self.sequences for p in s.own_logprobs()]
         return torch.tensor(flat, dtype=torch.float32, device=self.ids.device)
 
 

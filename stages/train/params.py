@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from stages.train.config import GrpoConfig, PolicyConfig, SftConfig
+from stages.train.monitor.alarm import MonitorConfig
+from stages.train.supervision.settings import SignalConfig, SignalName
 
 
 def _in_order(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
@@ -15,6 +17,7 @@ def _in_order(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
     return phases
 
 
+OnCollapse: TypeAlias = Literal["log", "stop", "rollback"]
 Phase: TypeAlias = Literal["sft", "grpo"]
 Phases: TypeAlias = Annotated[tuple[Phase, ...], AfterValidator(_in_order)]
 
@@ -37,7 +40,9 @@ class TrainParams(BaseModel):
 
     `max_prompt` (tokens) leaves out RL rows whose prompt is longer, `sft.max_length` does so for SFT rows;
     how many were left out is reported. `phases` are run in this order: `[sft]` alone is the supervised
-    baseline, `[grpo]` alone reinforces the base weights as they are.
+    baseline, `[grpo]` alone reinforces the base weights as they are. `supervision` names the signal beside GRPO,
+    `signal` holds its numbers. On an alarm of the monitor `on_collapse` goes on (log), ends GRPO with the last
+    healthy checkpoint (stop), or goes back to it with half the learning rate (rollback).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,6 +54,23 @@ class TrainParams(BaseModel):
     sft: SftConfig = SftConfig()
     grpo: GrpoConfig = GrpoConfig()
     validation: ValidationParams = ValidationParams()
+    supervision: SignalName = "none"
+    signal: SignalConfig = SignalConfig()
+    monitor: MonitorConfig = MonitorConfig()
+    on_collapse: OnCollapse = "log"
+
+    @model_validator(mode="after")
+    def _can_go_back(self) -> Self:
+        if self.on_collapse == "rollback" and not self.grpo.checkpoint_every:
+            raise ValueError("on_collapse: rollback needs checkpoints: set grpo.checkpoint_every to 1 or more")
+        return self
+
+    @model_validator(mode="after")
+    def _lessons_come_before_the_end(self) -> Self:
+        if self.supervision in ("ets", "prs") and not all(s < self.grpo.steps for s in self.signal.schedule):
+            last = f"the last of the {self.grpo.steps} GRPO steps"
+            raise ValueError(f"signal.schedule {list(self.signal.schedule)} must lie before {last}")
+        return self
 
 
 class ProfileParams(BaseModel):

@@ -95,7 +95,7 @@ def load_policy(config: PolicyConfig) -> Policy:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    source = packaged_weights(Path(config.cache_dir)) if config.base == _PACKAGED else config.base
+    source = _source(config)
     model = AutoModelForCausalLM.from_pretrained(
         source, dtype=getattr(torch, config.dtype), attn_implementation="sdpa"
     ).to(config.device)
@@ -105,6 +105,17 @@ def load_policy(config: PolicyConfig) -> Policy:
     policy = Policy(model, tokenizer, chat_format(tokenizer, described=config.tool_summaries))
     policy.freeze_layers(config.frozen_layers)
     return policy
+
+
+def load_chat(config: PolicyConfig) -> ChatFormat:
+    """How the base weights speak, without loading them."""
+    from transformers import AutoTokenizer
+
+    return chat_format(AutoTokenizer.from_pretrained(_source(config)), described=config.tool_summaries)
+
+
+def _source(config: PolicyConfig) -> str | Path:
+    return packaged_weights(Path(config.cache_dir)) if config.base == _PACKAGED else config.base
 
 
 def adapted(model: Any, config: PolicyConfig) -> Any:

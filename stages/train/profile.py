@@ -18,10 +18,10 @@ from stages.reward.rules import RewardRules
 from stages.rollout import episode_for
 from stages.stage import StageContext
 from stages.train.batched_rollout import rollout
-from stages.train.grpo import SPREAD
+from stages.train.collect import SPREAD
 from stages.train.params import ProfileParams, TrainParams
 from stages.train.policy import load_policy
-from stages.train.run import rl_table
+from stages.train.rl_table import rl_table
 from stages.train.watch import PARTS, episode_metrics
 
 PLACES = (DATA / "policy" / "sft", DATA / "policy_base")

@@ -1,35 +1,33 @@
 """A training run in its two phases, warm start and GRPO: each is resumed from its last checkpoint.
 
 Unfinished work lies in a directory named after everything that the run is made from, so a changed input
-never picks up old checkpoints. On the way the policy is measured on validation rows, greedily.
+never picks up old checkpoints.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from stages.artifacts import DATA, ArtifactError, read_table
-from stages.chat import ChatFormat
-from stages.dataset import RL_ROWS, SFT_ROWS, RlRow, rl_row, sft_row
-from stages.episodes import ScoredEpisode, episode_to_row, score_episode
-from stages.records import EpisodeRecord
-from stages.reward.combine import RewardRecord
+from stages.dataset import SFT_ROWS, SftRow, sft_row
+from stages.params import TeacherParams
 from stages.reward.rules import RewardRules
-from stages.rollout import Episode, episode_for
 from stages.stage import StageContext
+from stages.teacher.team import open_teachers
 from stages.train.config import GrpoConfig, SftConfig
-from stages.train.grpo import Rollout, train_grpo
 from stages.train.journal import Journal
 from stages.train.order import mixed_seed
 from stages.train.params import TrainParams
-from stages.train.play import play
-from stages.train.policy import Policy, load_policy
-from stages.train.rows import encode_sft, fitting_rl
+from stages.train.policy import load_chat, load_policy
+from stages.train.reinforce import Reinforcement
+from stages.train.rl_table import rl_table
+from stages.train.rows import encode_sft
 from stages.train.sft import sft_steps, train_sft
-from stages.train.watch import episode_metrics
+from stages.train.supervision.choice import ASKS_THE_TEACHER, signal_for
+from stages.train.supervision.demonstrations import Demonstrations
 
 ConfigT = TypeVar("ConfigT", SftConfig, GrpoConfig)
 
@@ -47,8 +45,7 @@ class Trainer:
         """Imitate the training conversations; returns the directory of the weights."""
         target, config = self.work / "sft", self._seeded(self._ctx.params.sft)
         policy = load_policy(self._ctx.params.policy)
-        table = read_table(DATA / "dataset" / "sft.parquet", SFT_ROWS, self._ctx.catalog.fingerprint)
-        fitting = encode_sft(policy.chat, [sft_row(row) for row in table], config.max_length)
+        fitting = encode_sft(policy.chat, self._imitated(), config.max_length)
         if not fitting.rows:
             raise ArtifactError(f"no SFT row has at most {config.max_length} tokens: raise train.sft.max_length")
         self.metrics |= {"sft_rows": len(fitting.rows), "sft_rows_cut": fitting.cut}
@@ -78,83 +75,31 @@ class Trainer:
         return target
 
     def reinforce(self, start: Path) -> Path:
-        """GRPO from given weights; returns the directory of the new ones."""
-        target, config = self.work / "final", self._seeded(self._ctx.params.grpo)
-        policy = load_policy(self._ctx.params.policy.model_copy(update={"base": str(start)}))
-        fitting, too_long = rl_table(self._ctx, policy.chat, "train")
+        """GRPO from given weights, with its signal; returns the directory of the new ones."""
+        params = self._ctx.params
+        chat = load_chat(params.policy.model_copy(update={"base": str(start)}))
+        fitting, too_long = rl_table(self._ctx, chat, "train")
         self.metrics |= {"rl_rows": len(fitting), "rl_rows_too_long": too_long}
-        journal, episodes = Journal(self.work / "grpo_log.jsonl"), Journal(self.work / "train.jsonl")
-        scored: list[ScoredEpisode] = []
-        validate = Validation(self._ctx, policy, self.work)
-        if self._ctx.params.validation.before:
-            validate(0)
+        with open_teachers(self._ctx.block(TeacherParams, "teacher"), self._ctx.name) as teachers:
+            signal = signal_for(
+                params.supervision,
+                params.signal,
+                fitting,
+                Demonstrations(self._imitated()),
+                lambda: teachers.of("reflector"),
+            )
+            phases = Reinforcement(self._ctx, self.work, fitting, signal, self._seeded(params.grpo))
+            final = phases.run(start)
+        self.metrics |= phases.metrics
+        return final
 
-        def open_episode(row: RlRow) -> Episode:
-            return episode_for(self._ctx.catalog, row, config.sampling.max_rounds)
-
-        def reward(row: RlRow, record: EpisodeRecord) -> RewardRecord:
-            scored.append(score_episode("train", row, len(scored), record, self._rules))
-            return scored[-1].reward
-
-        with self._ctx.progress("GRPO", total=config.steps) as bar:
-
-            def on_step(step: int, metrics: Mapping[str, float], rollouts: Sequence[Rollout[RlRow]]) -> None:
-                whole = {**metrics, **episode_metrics(scored)}
-                journal.add(step, whole)
-                self._ctx.log_metrics({f"grpo/{key}": value for key, value in whole.items()}, step)
-                episodes.replace_step(step, [episode_to_row(episode) for episode in scored])
-                scored.clear()
-                validate(step)
-                bar.advance(1)
-
-            train_grpo(
-                policy, fitting, open_episode, reward, config,
-                on_step=on_step, directory=self.work / "grpo_checkpoints",
-            )  # fmt: skip
-        policy.save(target)
-        return target
+    def _imitated(self) -> list[SftRow]:
+        table = read_table(DATA / "dataset" / "sft.parquet", SFT_ROWS, self._ctx.catalog.fingerprint)
+        return [sft_row(row) for row in table]
 
     def _seeded(self, config: ConfigT) -> ConfigT:
         """The settings of a phase with the pipeline's seed mixed into its own."""
         return config.model_copy(update={"seed": mixed_seed(self._ctx.seed, config.seed)})
-
-
-class Validation:
-    """Plays validation rows every so many steps and keeps each row's reward, so that steps can be paired."""
-
-    def __init__(self, ctx: StageContext[TrainParams], policy: Policy, work: Path) -> None:
-        self._ctx, self._policy = ctx, policy
-        self._rules = ctx.block(RewardRules, "reward")
-        self._journal, self._episodes = Journal(work / "validation_log.jsonl"), Journal(work / "validation.jsonl")
-        self._every, count = ctx.params.validation.every, ctx.params.validation.rows
-        self._rows = rl_table(ctx, policy.chat, "val")[0][:count] if self._every else []
-
-    def __call__(self, step: int) -> None:
-        """Measure the policy if it is time to."""
-        if not self._every or step % self._every:
-            return
-        sampling = self._ctx.params.grpo.sampling
-        played = play(self._ctx.catalog, self._policy, f"step-{step}", self._rows, self._rules, sampling)
-        rewards = {e.row: e.reward.total for e in played if not e.reward.masked}
-        mean = sum(rewards.values()) / max(1, len(rewards))
-        metrics = {"reward": mean, **episode_metrics(played)}
-        self._journal.add(step, {**metrics, "rewards": rewards})
-        self._episodes.replace_step(step, [episode_to_row(episode) for episode in played])
-        self._ctx.log_metrics({f"validation/{key}": value for key, value in metrics.items()}, step)
-
-
-def rl_table(ctx: StageContext[TrainParams], chat: ChatFormat, split: str) -> tuple[list[RlRow], int]:
-    """The rows of a split whose prompts fit, and how many are too long.
-
-    Raises:
-        ArtifactError: no row fits.
-    """
-    source = DATA / "dataset" / f"{split}.parquet"
-    rows = [rl_row(row) for row in read_table(source, RL_ROWS, ctx.catalog.fingerprint)]
-    fitting = fitting_rl(chat, rows, ctx.params.max_prompt)
-    if not fitting:
-        raise ArtifactError(f"no row of {source} has at most {ctx.params.max_prompt} tokens: raise train.max_prompt")
-    return fitting, len(rows) - len(fitting)
 
 
 def _key(ctx: StageContext[TrainParams]) -> str:
@@ -162,4 +107,6 @@ def _key(ctx: StageContext[TrainParams]) -> str:
     for path in sorted((DATA / "dataset").glob("*.parquet")):
         digest.update(path.read_bytes())
     digest.update(ctx.block(RewardRules, "reward").model_dump_json().encode())
+    if ctx.params.supervision in ASKS_THE_TEACHER:
+        digest.update(ctx.block(TeacherParams, "teacher").model_dump_json().encode())
     return digest.hexdigest()[:16]

@@ -27,9 +27,10 @@ import stages.train  # noqa: F401  # sets the thread policy before torch starts
 from servers.kernel.catalog import load_catalog
 from servers.kernel.session import Session
 from stages.chat import TemplateChat
-from stages.records import EpisodeRecord, ExecutedCall, Message, TruthCall
+from stages.records import ExecutedCall, Message, TruthCall
 from stages.reward.combine import RewardRecord, score
 from stages.rollout import Episode, visible_spec
+from stages.train.batched_rollout import Trajectory
 from stages.train.config import GrpoConfig, OptimConfig, SamplingConfig
 from stages.train.grpo import train_grpo
 from stages.train.policy import Policy, packaged_weights
@@ -161,8 +162,8 @@ def ours(budget: Budget) -> Measured:
         messages = [Message("system", SYSTEM), Message("user", row.text)]
         return Episode(CATALOG, Session(WORLD), TOOLS, messages, budget.rounds)
 
-    def reward(row: Row, record: EpisodeRecord) -> RewardRecord:
-        return score(TOOLS, row.truth, record.calls)
+    def reward(row: Row, trajectory: Trajectory) -> RewardRecord:
+        return score(TOOLS, row.truth, trajectory.record.calls)
 
     def on_step(step: int, metrics: dict[str, float], _: Any) -> None:
         seconds.append(metrics["seconds_rollout"] + metrics["seconds_update"])

@@ -12,6 +12,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import stages.train  # noqa: F401  # sets the thread policy before torch starts
 from stages.records import EpisodeRecord, Message, ToolCall, ToolSpec
+from stages.train.batched_rollout import Trajectory
 from stages.train.policy import Policy
 
 torch.set_num_threads(1)  # nothing here is large enough to share, and other tests run beside it
@@ -105,9 +106,9 @@ def make_episode() -> type[ToyEpisode]:
 
 
 @pytest.fixture
-def toy_reward() -> Callable[[int, EpisodeRecord], ToyReward]:
-    def reward(digit: int, record: EpisodeRecord) -> ToyReward:
-        replies = [m.content for m in record.messages if m.role == "assistant"]
+def toy_reward() -> Callable[[int, Trajectory], ToyReward]:
+    def reward(digit: int, trajectory: Trajectory) -> ToyReward:
+        replies = [m.content for m in trajectory.record.messages if m.role == "assistant"]
         return ToyReward(sum(r[:1] == str(digit) for r in replies) / max(1, len(replies)))
 
     return reward

@@ -1,0 +1,42 @@
+"""What GRPO asks the monitor: how the replies look, and how far the policy is from its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from stages.chat import ChatFormat
+from stages.train.batched_rollout import Trajectory
+from stages.train.monitor.alarm import MonitorConfig
+from stages.train.monitor.control import ControlTokens
+from stages.train.monitor.measure import divergence_metrics, form_metrics
+from stages.train.packing import Pack
+
+
+class Monitor:
+    """Measures one policy; only what the policy itself sampled counts."""
+
+    def __init__(self, chat: ChatFormat, tokenizer: Any, config: MonitorConfig) -> None:
+        self._chat, self._episodes = chat, config.episodes
+        self._control = ControlTokens(chat, tokenizer)
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the distance to the reference is measured."""
+        return self._episodes > 0
+
+    def forms(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
+        """The figures of `form_metrics` over the sampled trajectories; none without any."""
+        sampled = [t for t in trajectories if t.origin == "sampled"]
+        return form_metrics(sampled, self._control, self._chat) if sampled else {}
+
+    def some(self, trajectories: Sequence[Trajectory]) -> Sequence[Trajectory]:
+        """Those few, evenly spread, whose distance is measured where the loss itself needs no reference."""
+        stride = max(1, len(trajectories) // max(1, self._episodes))
+        return trajectories[::stride][: self._episodes]
+
+    def divergence(self, packs: Sequence[Pack], reference: Sequence[Tensor]) -> dict[str, float]:
+        """The figures of `divergence_metrics`; `reference` holds log-probabilities [N] for each pack."""
+        return divergence_metrics(packs, [pack.sampled_logprobs() for pack in packs], reference, self._control)
