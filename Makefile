@@ -27,7 +27,7 @@ flow: setup  ## the same stages as a Prefect flow, with retries and a table of r
 ablations-smoke: setup  ## the reward without each of its parts, at a small budget under three seeds
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
 	$(BIN)/python -m dvc repro validate
-	$(BIN)/python -m flows.ablations rewards
+	$(BIN)/python -m flows.ablations --grid rewards
 
 test: setup-bench  ## all tests
 	$(BIN)/python -m pytest -n 2

@@ -1,16 +1,15 @@
-"""Ablations: a grid of training runs from one warm start, judged by one reward, in one table.
+"""Ablations: a grid of training runs from one warm start, judged by one reward, in one table and one figure.
 
-    python -m flows.ablations rewards
+    python -m flows.ablations --grid rewards
+    python -m flows.ablations --grid supervision --finished     # what is there already, without training on
 
-A killed grid goes on where it stopped. Differences to the baseline are paired over validation rows, each
-averaged over the seeds first, with a 95 % bootstrap interval. Exit codes: 0 done, 1 a run failed, 2 bad usage.
+A killed grid goes on where it stopped. Exit codes: 0 done, 1 a run failed, 2 bad usage.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,35 +22,22 @@ from flows.settings import use_local_settings
 
 use_local_settings()
 
-import pyarrow.parquet as pq  # noqa: E402
-from prefect import flow, get_run_logger, task  # noqa: E402  # the settings come first
+from prefect import flow, get_run_logger, task, unmapped  # noqa: E402  # the settings come first
 from prefect.cache_policies import NO_CACHE  # noqa: E402
+from prefect.task_runners import ThreadPoolTaskRunner  # noqa: E402
 
+from flows.ablation_figure import draw  # noqa: E402
+from flows.ablation_results import CellResult, results  # noqa: E402
 from stages.artifacts import write_json  # noqa: E402
-from stages.episodes import ScoredEpisode, episode_from_row, rescored  # noqa: E402
-from stages.evaluate.statistics import Difference, paired_difference  # noqa: E402
 from stages.params import DEFAULT_SEED, ParamsError, check_block, load_params  # noqa: E402
 from stages.progress import human_time  # noqa: E402
 from stages.reward.rules import RewardRules  # noqa: E402
-from stages.train.watch import episode_metrics  # noqa: E402
 
 PARAMS = Path("params.yaml")
 REPORTS = Path("reports/ablations")
 SHOWN = ("calls", "calls_over_budget", "solved")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CellResult:
-    """A cell's mean reward under the whole reward, and its difference to the baseline."""
-
-    cell: str
-    seeds: int
-    rows: int
-    reward: float
-    difference: Difference | None
-    metrics: Mapping[str, float]
 
 
 @task(task_run_name="{run.cell}, seed {run.seed}", cache_policy=NO_CACHE)
@@ -65,88 +51,75 @@ def train_run(run: Run, keep_weights: bool = False) -> None:
 
 @flow(name="ablations", validate_parameters=False)
 def ablations(name: str, grid: Grid, params: Path) -> list[Run]:
-    """Train the warm start, then every run of the grid, one after another."""
+    """Train the warm start, then every run of the grid, as many at once as the flow's task runner takes."""
     warm = warm_start(name, grid, params)
     train_run(warm, keep_weights=True)
     every = list(runs(name, grid, params, warm))
-    for run in every:
-        train_run(run)
+    train_run.map(every, keep_weights=unmapped(False)).result()
     return every
 
 
-def results(every: Sequence[Run], grid: Grid, rules: RewardRules, seed: int) -> list[CellResult]:
-    """The cells in order, from their last validation; masked rows are left out of all pairs.
+def finished(name: str, grid: Grid, params: Path) -> tuple[Grid, list[Run]]:
+    """The runs that are done, and the grid of their cells.
 
     Raises:
-        GridError: a run was never validated, or no row was played by all of them.
+        GridError: the baseline has no run yet.
     """
-    played = {cell: [_last(run, rules) for run in every if run.cell == cell] for cell in grid.cells}
-    known = [{e.row for e in run if not e.reward.masked} for part in played.values() for run in part]
-    common = set.intersection(*known)
-    if not common:
-        raise GridError("no validation row was played by every run without a failure outside the model")
-    rewards = {cell: _by_row(part, common) for cell, part in played.items()}
-    out = []
-    for cell, part in played.items():
-        paired = paired_difference(rewards[cell], rewards[grid.baseline], seed=seed)
-        whole = [e for run in part for e in run if e.row in common]
-        mean = sum(rewards[cell].values()) / len(common)
-        difference = None if cell == grid.baseline else paired
-        out.append(CellResult(cell, len(part), len(common), mean, difference, episode_metrics(whole)))
-    return out
-
-
-def _last(run: Run, rules: RewardRules) -> list[ScoredEpisode]:
-    """The episodes of the run's last validation, under the whole reward."""
-    episodes = [episode_from_row(row) for row in pq.read_table(run.episodes).to_pylist()]
-    if not episodes:
-        raise GridError(f"{run.cell} was never validated: let train.validation.every divide train.grpo.steps")
-    last = max(int(e.policy.removeprefix("step-")) for e in episodes)
-    return [rescored(e, rules) for e in episodes if e.policy == f"step-{last}"]
-
-
-def _by_row(part: Sequence[Sequence[ScoredEpisode]], rows: set[str]) -> dict[str, float]:
-    """Each row's reward, averaged over the seeds."""
-    totals = dict.fromkeys(sorted(rows), 0.0)
-    for run in part:
-        for episode in run:
-            if episode.row in totals:
-                totals[episode.row] += episode.reward.total / len(part)
-    return totals
+    every = [run for run in runs(name, grid, params, warm_start(name, grid, params)) if run.episodes.exists()]
+    cells = {cell: overlay for cell, overlay in grid.cells.items() if any(run.cell == cell for run in every)}
+    if grid.baseline not in cells:
+        raise GridError(f"no run of the baseline {grid.baseline!r} is finished yet")
+    return Grid(baseline=grid.baseline, seeds=grid.seeds, base=grid.base, cells=cells), every
 
 
 def show(found: Sequence[CellResult]) -> None:
     """Print the table of cells."""
     table = Table("cell", box=None, header_style="bold")
-    for title in ("reward", "to the baseline", "95 %", *(name.replace("_", " ") for name in SHOWN)):
+    for title in ("seeds", "reward", "to the baseline", "95 %", *(name.replace("_", " ") for name in SHOWN), "alarms"):
         table.add_column(title, justify="right")
     for cell in found:
         d = cell.difference
         difference = (f"{d.mean:+.3f}", f"[{d.low:+.3f}, {d.high:+.3f}]") if d else ("", "")
         figures = (f"{cell.metrics.get(name, 0.0):.3f}" for name in SHOWN)
-        table.add_row(cell.cell, f"{cell.reward:.3f}", *difference, *figures)
+        table.add_row(cell.cell, str(cell.seeds), f"{cell.reward:.3f}", *difference, *figures, alarms(cell))
     console = Console(highlight=False)
     console.print(table)
-    console.print(f"{found[0].seeds} seeds, {found[0].rows} validation rows, greedy, all under the whole reward")
+    console.print(f"{found[0].rows} validation rows, greedy, all under the whole reward; alarms: runs, first steps")
+
+
+def alarms(cell: CellResult) -> str:
+    """How many runs of a cell raised an alarm, and at which steps first."""
+    steps = [str(step) for step in cell.alarms if step is not None]
+    return f"{len(steps)} of {cell.seeds}" + (f" ({', '.join(steps)})" if steps else "")
 
 
 @app.command()
 def main(
-    grid: Annotated[str, typer.Argument(help="a grid of flows/grids, or a YAML file")] = "rewards",
+    grid: Annotated[str, typer.Option(help="a grid of flows/grids, or a YAML file")] = "rewards",
     params: Annotated[Path, typer.Option(help="the parameters that the grid lies over")] = PARAMS,
+    parallel: Annotated[int, typer.Option(min=1, help="runs at once")] = 1,
+    only_finished: Annotated[
+        bool, typer.Option("--finished", help="show the runs that are done")
+    ] = False,
 ) -> None:
-    """Run a grid of ablations and print its table."""
+    """Run a grid of ablations, print its table and draw its figure."""
     try:
         wanted, document = load_grid(grid), load_params(params)
         rules: RewardRules = check_block(RewardRules, document.get("reward", {}), "reward")
-        found = results(ablations(grid, wanted, params), wanted, rules, document.get("seed", DEFAULT_SEED))
+        if only_finished:
+            wanted, every = finished(grid, wanted, params)
+        else:
+            train_all = ablations.with_options(task_runner=ThreadPoolTaskRunner(max_workers=parallel))
+            every = train_all(grid, wanted, params)
+        found = results(every, wanted, rules, document.get("seed", DEFAULT_SEED))
     except (GridError, ParamsError) as error:
         Console(stderr=True, highlight=False).print(f"ablations: {error}", markup=False, soft_wrap=True)
         raise typer.Exit(2 if isinstance(error, ParamsError) else 1) from None
     path = REPORTS / f"{Path(grid).stem}.json"
-    write_json(path, [{**asdict(cell), "difference": cell.difference and cell.difference._asdict()} for cell in found])
+    write_json(path, [cell.plain() for cell in found])
+    draw(path.with_suffix(".svg"), found, every)
     show(found)
-    Console(highlight=False).print(f"[dim]{path}[/dim]")
+    Console(highlight=False).print(f"[dim]{path}\n{path.with_suffix('.svg')}[/dim]")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from stages.tracking import DATABASE
 
 GRIDS = Path(__file__).parent / "grids"
 WORK = Path("data/ablations")
-SHARED = ("catalog", "dataset", "policy_base")
+SHARED = ("catalog", "dataset", "policy_base", "skills")
 Overlay = dict[str, Any]
 
 
@@ -37,12 +37,16 @@ class GridError(Exception):
 
 
 class Grid(BaseModel):
-    """What is tried: `cells` are overlays on `base`, which is one on `params.yaml`; `baseline` names a cell."""
+    """What is tried: `cells` are overlays on `base`, which is one on `params.yaml`; `baseline` names a cell.
+
+    Each cell is trained under every one of `seeds`, or under its own of `seeds_of`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     baseline: str
     seeds: Annotated[list[int], Field(min_length=1)]
+    seeds_of: dict[str, Annotated[list[int], Field(min_length=1)]] = {}
     base: Overlay = {}
     cells: Annotated[dict[str, Overlay], Field(min_length=1)]
 
@@ -50,6 +54,8 @@ class Grid(BaseModel):
     def _has_its_baseline(self) -> Self:
         if self.baseline not in self.cells:
             raise ValueError(f"baseline {self.baseline!r} is none of the cells {', '.join(self.cells)}")
+        if unknown := [name for name in self.seeds_of if name not in self.cells]:
+            raise ValueError(f"seeds_of: {unknown[0]!r} is none of the cells {', '.join(self.cells)}")
         return self
 
 
@@ -66,6 +72,11 @@ class Run:
     def episodes(self) -> Path:
         """The validation episodes, which exist when the run is done."""
         return self.directory / "data" / "rollouts" / "validation.parquet"
+
+    def log(self, name: str) -> list[dict[str, Any]]:
+        """The lines of a log of the training; none if it wrote none."""
+        path = self.directory / "data" / "policy" / f"{name}.jsonl"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def load_grid(name: str) -> Grid:
@@ -94,7 +105,7 @@ def runs(name: str, grid: Grid, params: Path, warm: Run) -> Iterator[Run]:
     given = {"train": {"phases": ["grpo"], "policy": {"base": str(start)}}}
     document = merged(merged(load_params(params), grid.base), given)
     for cell, overlay in grid.cells.items():
-        for seed in grid.seeds:
+        for seed in grid.seeds_of.get(cell, grid.seeds):
             yield _run(name, cell, seed, merged(merged(document, overlay), {"train": {"grpo": {"seed": seed}}}))
 
 

@@ -39,7 +39,8 @@ class TrainParams(BaseModel):
     """Which engine trains, on which rows, and with which settings.
 
     `max_prompt` (tokens) leaves out RL rows whose prompt is longer, `sft.max_length` does so for SFT rows;
-    how many were left out is reported. `phases` are run in this order: `[sft]` alone is the supervised
+    how many were left out is reported. `rows: acting` reinforces rows that want calls alone: where some rows want
+    none, never calling anything is the first thing that a high learning rate finds. `phases` are run in this order: `[sft]` alone is the supervised
     baseline, `[grpo]` alone reinforces the base weights as they are. `supervision` names the signal beside GRPO,
     `signal` holds its numbers. On an alarm of the monitor `on_collapse` goes on (log), ends GRPO with the last
     healthy checkpoint (stop), or goes back to it with half the learning rate (rollback).
@@ -50,6 +51,7 @@ class TrainParams(BaseModel):
     engine: Literal["local"] = "local"
     phases: Phases = ("sft", "grpo")
     max_prompt: Annotated[int, Field(ge=16)] = 12_384
+    rows: Literal["all", "acting"] = "all"
     policy: PolicyConfig = PolicyConfig(base="data/policy_base")
     sft: SftConfig = SftConfig()
     grpo: GrpoConfig = GrpoConfig()

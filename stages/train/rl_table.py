@@ -11,13 +11,15 @@ from stages.train.rows import fitting_rl
 
 
 def rl_table(ctx: StageContext[TrainParams], chat: ChatFormat, split: str) -> tuple[list[RlRow], int]:
-    """The rows of a split whose prompts fit, and how many are too long.
+    """The rows of a split that are wanted and whose prompts fit, and how many are too long.
 
     Raises:
         ArtifactError: no row fits.
     """
     source = DATA / "dataset" / f"{split}.parquet"
     rows = [rl_row(row) for row in read_table(source, RL_ROWS, ctx.catalog.fingerprint)]
+    if ctx.params.rows == "acting":
+        rows = [row for row in rows if row.truth]
     fitting = fitting_rl(chat, rows, ctx.params.max_prompt)
     if not fitting:
         raise ArtifactError(f"no row of {source} has at most {ctx.params.max_prompt} tokens: raise train.max_prompt")

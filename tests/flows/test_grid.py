@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flows.ablations import results
+from flows.ablation_figure import draw
+from flows.ablation_results import results
+from flows.ablations import alarms, finished
 from flows.grid import Grid, GridError, load_grid, runs, train, warm_start
 from stages.artifacts import Stamp, write_table
 from stages.episodes import EPISODES, ScoredEpisode, episode_to_row
@@ -52,6 +54,26 @@ def test_bad_grids_are_refused(tmp_path: Path) -> None:
         load_grid(str(bad))
 
 
+def test_a_cell_may_have_seeds_of_its_own(tmp_path: Path) -> None:
+    grid = Grid(baseline="a", seeds=[1, 2], seeds_of={"b": [1, 2, 3]}, cells={"a": {}, "b": {}})
+    every = list(runs("t", grid, PARAMS, warm_start("t", grid, PARAMS)))
+    assert [(run.cell, run.seed) for run in every] == [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("b", 3)]
+    with pytest.raises(ValueError, match="seeds_of: 'c' is none of the cells a, b"):
+        Grid(baseline="a", seeds=[1], seeds_of={"c": [1]}, cells={"a": {}, "b": {}})
+
+
+def test_what_is_finished_can_be_shown_without_training_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid, params = Grid(baseline="a", seeds=[1, 2], cells={"a": {}, "b": {}}), PARAMS.resolve()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(GridError, match="no run of the baseline 'a' is finished yet"):
+        finished("t", grid, params)
+    done = next(runs("t", grid, params, warm_start("t", grid, params)))
+    done.episodes.parent.mkdir(parents=True)
+    done.episodes.touch()
+    part, every = finished("t", grid, params)
+    assert list(part.cells) == ["a"] and every == [done]
+
+
 def test_a_failed_run_says_what_training_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROVE_TRACKING", "off")
     grid = Grid(baseline="a", seeds=[1], base={"train": {"grpo": {"stepz": 1}}}, cells={"a": {}})
@@ -85,4 +107,15 @@ def test_differences_are_paired_over_rows_after_averaging_seeds(tmp_path: Path) 
     assert second.difference is not None
     assert second.difference.mean == pytest.approx(1.3 * 4 / 8)
     assert second.difference.low >= 0
+    assert first.rewards == pytest.approx([1.3 * 2 / 4, 1.3 / 4]) and first.alarms == [None, None]
+    alarmed = every[3].directory / "data/policy/collapse_log.jsonl"
+    alarmed.parent.mkdir(parents=True)
+    alarmed.write_text('{"step": 9, "action": "log"}\n{"step": 7, "action": "log"}\n')
+    (alarmed.parent / "grpo_log.jsonl").write_text('{"step": 1, "solved": 0.5, "forms/polluted": 0.1}\n')
+    again = results(every, grid, RewardRules(), seed=0)
+    assert again[1].alarms == [None, 7] and alarms(again[1]) == "1 of 2 (7)" and alarms(again[0]) == "0 of 2"
+    draw(tmp_path / "figure.svg", again, every)
+    drawn = (tmp_path / "figure.svg").read_bytes()
+    draw(tmp_path / "figure.svg", again, every)
+    assert (tmp_path / "figure.svg").read_bytes() == drawn
     assert not train(every[0])  # its episodes are there: nothing to do
