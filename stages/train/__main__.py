@@ -1,6 +1,7 @@
 """`python -m stages.train`: a supervised warm start, then GRPO on live sessions.
 
-`python -m stages.train profile` shows first how a policy's rewards are spread over the training rows.
+`python -m stages.train profile` shows first how a policy's rewards are spread over the training rows, and
+`python -m stages.train serve WEIGHTS` puts a policy behind an OpenAI-compatible endpoint.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stages.artifacts import DATA, REPORTS, replaced_directory, write_json, write_table
 from stages.episodes import EPISODES
 from stages.stage import StageContext, run_stage
 from stages.train.journal import Journal
 from stages.train.params import TrainParams
+
+if TYPE_CHECKING:
+    from stages.train.run import Trainer
 
 ROLLOUTS = ("train", "validation")
 """Tables of scored episodes: those that were learnt from, and those of validation (`policy` names the step)."""
@@ -24,7 +29,12 @@ def main(ctx: StageContext[TrainParams]) -> Sequence[Path]:
     """Train, then hand over both sets of weights, the logs and every scored episode."""
     from stages.train.run import Trainer
 
-    trainer, phases = Trainer(ctx), ctx.params.phases
+    return complete(ctx, Trainer(ctx))
+
+
+def complete(ctx: StageContext[TrainParams], trainer: Trainer) -> Sequence[Path]:
+    """Run a trainer's phases and hand over what they made; whatever engine it is of."""
+    phases = ctx.params.phases
     warm = trainer.warm_start() if "sft" in phases else trainer.as_given()
     final = trainer.reinforce(warm) if "grpo" in phases else warm
     with replaced_directory(DATA / "policy") as target:
@@ -50,6 +60,13 @@ def profile(ctx: StageContext[TrainParams]) -> Sequence[Path]:
     return profile_rewards(ctx)
 
 
+def serve(arguments: Sequence[str]) -> int:
+    """Serve a policy behind an OpenAI-compatible endpoint."""
+    from stages.train import serve as server
+
+    return server.serve(arguments)
+
+
 def _last(log: Path) -> dict[str, float]:
     """The figures of the last GRPO step, if there was one."""
     if not log.exists():
@@ -59,4 +76,4 @@ def _last(log: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run_stage("train", TrainParams, main, {"profile": profile})
+    run_stage("train", TrainParams, main, {"profile": profile}, programs={"serve": serve})

@@ -40,10 +40,10 @@ class TrainParams(BaseModel):
 
     `max_prompt` (tokens) leaves out RL rows whose prompt is longer, `sft.max_length` does so for SFT rows;
     how many were left out is reported. `rows: acting` reinforces rows that want calls alone: where some rows want
-    none, never calling anything is the first thing that a high learning rate finds. `phases` are run in this order: `[sft]` alone is the supervised
-    baseline, `[grpo]` alone reinforces the base weights as they are. `supervision` names the signal beside GRPO,
-    `signal` holds its numbers. On an alarm of the monitor `on_collapse` goes on (log), ends GRPO with the last
-    healthy checkpoint (stop), or goes back to it with half the learning rate (rollback).
+    none, never calling anything is the first thing that a high learning rate finds. `phases` are run in this order:
+    `[sft]` alone is the supervised baseline, `[grpo]` alone reinforces the base weights as they are. `supervision`
+    names the signal beside GRPO, `signal` holds its numbers. On an alarm of the monitor `on_collapse` goes on (log),
+    ends GRPO with the last healthy checkpoint (stop), or goes back to it with half the learning rate (rollback).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -3,9 +3,9 @@
     .venv/bin/python tests/bench/local_teacher.py
     .venv/bin/python tests/bench/local_teacher.py --server banking --conversations 20 --max-tokens 128
 
-`transformers serve` offers the packaged weights as an OpenAI-compatible endpoint; the stages up to
-validate run on it as programs in a scratch directory. So small a model calls no tools (its chat template has
-no place for them), so that few rows or none are accepted: what is shown is that everything in between holds.
+`python -m stages.train serve` offers weights (the packaged ones, or those of --weights) as an OpenAI-compatible
+endpoint; the stages up to validate run on it as programs in a scratch directory. So small a model says little of what
+it is asked to say, so that few rows or none are accepted: what is shown is that everything in between holds.
 """
 
 from __future__ import annotations
@@ -42,15 +42,14 @@ def serving(weights: Path, log: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    program = Path(sys.executable).with_name("transformers")
-    command = [program, "serve", weights, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    command = [sys.executable, "-m", "stages.train", "serve", str(weights), "--port", str(port), "--no-summaries"]
     with log.open("w") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+        process = subprocess.Popen(command, stdout=said, stderr=said, env={**os.environ, "PYTHONPATH": str(ROOT)})
     try:
         end = time.monotonic() + START_SECONDS
         while not _is_up(f"http://127.0.0.1:{port}/health"):
             if process.poll() is not None or time.monotonic() > end:
-                raise SystemExit(f"transformers serve did not start:\n{log.read_text()[-2000:]}")
+                raise SystemExit(f"the endpoint did not start:\n{log.read_text()[-2000:]}")
             time.sleep(0.5)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
@@ -83,15 +82,19 @@ def figures(where: Path, name: str) -> dict[str, Any]:
 def main(
     server: Annotated[str, typer.Option(help="whose tools are used")] = "video_meeting",
     conversations: Annotated[int, typer.Option(help="how many are written")] = 10,
-    max_tokens: Annotated[int, typer.Option(help="tokens of one answer")] = 48,
+    max_tokens: Annotated[int, typer.Option(help="tokens of one answer")] = 128,
+    weights: Annotated[Path | None, typer.Option(help="a directory; the packaged model by default")] = None,
+    writer: Annotated[bool, typer.Option("--script-the-user", help="let the program say what the user says")] = False,
 ) -> None:
     """Write conversations with a local model and say how many are accepted."""
-    weights = packaged_weights(ROOT / ".cache" / "models")
+    weights = weights or packaged_weights(ROOT / ".cache" / "models")
     with tempfile.TemporaryDirectory(prefix="local-teacher-") as scratch:
         where = Path(scratch)
         with serving(weights, where / "serve.log") as address:
-            block = {"model": f"openai/{weights}", "api_base": address, "max_tokens": max_tokens}
+            block = {"model": "openai/policy", "api_base": address, "max_tokens": max_tokens}
             block |= {"timeout": 300.0, "concurrency": 1, "attempts": 2}
+            if writer:
+                block["roles"] = {role: {"model": "scripted/grounded", "api_base": None} for role in ("query", "user")}
             document = {
                 "bootstrap": {"servers": [server], "policy": str(weights)},
                 "teacher": block,
