@@ -4,10 +4,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 BENCH := .venv/.ready-bench
+VERL := .venv/.ready-verl
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-bench repro flow ablations-smoke test lint lock clean
+.PHONY: help setup setup-bench setup-verl train-verl train-verl-smoke repro flow nightly ui play ablations-smoke test lint lock clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +17,8 @@ setup: $(READY)  ## create .venv and install everything into it
 
 setup-bench: $(BENCH)  ## the benchmarks' packages as well: τ², ToolTalk, NESTFUL, T-Eval's sentence model
 
+setup-verl: $(VERL)  ## verl as well: the cluster engine's plans, tests and smoke run (docs/verl.md)
+
 repro: setup  ## the main job: rebuild whatever is out of date, or a profile's run: PROFILE=paper-data UNTIL=validate
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
 	$(BIN)/python -m $(if $(PROFILE),stages.profile $(PROFILE) $(if $(UNTIL),--until $(UNTIL)),dvc repro $(UNTIL))
@@ -23,6 +26,24 @@ repro: setup  ## the main job: rebuild whatever is out of date, or a profile's r
 flow: setup  ## the same stages as a Prefect flow, with retries and a table of results
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
 	$(BIN)/python -m flows.pipeline
+
+nightly: setup  ## the pipeline every night at 03:00 UTC, until Ctrl-C; other options: NIGHTLY="serve --profile smoke"
+	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
+	$(BIN)/python -m flows.nightly $(or $(NIGHTLY),serve)
+
+ui: setup  ## Prefect and MLflow in the browser, on loopback, until Ctrl-C
+	$(BIN)/python -m flows.ui
+
+play: setup  ## call tools by hand on a live session: SERVER=banking, or ROW=ID for a task of the dataset
+	$(BIN)/python -m stages.play $(if $(SERVER),--server $(SERVER)) $(if $(ROW),--row $(ROW))
+
+train-verl: setup-verl  ## GRPO on GPUs with verl: PROFILE=prove-qwen3-4b
+	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
+	$(BIN)/python -m $(if $(PROFILE),stages.profile $(PROFILE) --until validate,dvc repro validate)
+	cd $(if $(PROFILE),runs/$(PROFILE),.) && .venv/bin/python -m stages.train.verl
+
+train-verl-smoke: setup-verl  ## the cluster engine once, whole, on two CPU cores, with a stop and a resume
+	$(BIN)/python -m tests.bench.verl_smoke
 
 ablations-smoke: setup  ## the reward without each of its parts, at a small budget under three seeds
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
@@ -40,7 +61,7 @@ lint: setup-bench  ## ruff and mypy
 # torch is left out: pyproject.toml pins it, and which of its builds fits differs from machine to machine.
 lock: setup  ## solve requirements.lock anew from pyproject.toml
 	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-package torch \
-		--custom-compile-command "make lock" --extra dev --extra bench --extra ray -o requirements.lock pyproject.toml
+		--custom-compile-command "make lock" --extra dev --extra bench --extra ray --extra verl -o requirements.lock pyproject.toml
 
 clean:  ## remove built data and reports (not the environment, the tracked runs or DVC's cache)
 	rm -rf data reports/index.html reports/metrics reports/plots
@@ -60,4 +81,8 @@ $(READY): pyproject.toml requirements.lock requirements-nodeps.txt
 $(BENCH): $(READY) requirements-bench.txt
 	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[bench]'
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements-bench.txt
+	@touch $@
+
+$(VERL): $(READY)
+	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[verl]'
 	@touch $@

@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from flows.grid import Grid, GridError, Run
-from stages.episodes import ScoredEpisode, episode_from_row, rescored
+from stages.episodes import ScoredEpisode, Scorer, episode_from_row
 from stages.evaluate.statistics import Difference, paired_difference
-from stages.reward.rules import RewardRules
 from stages.train.watch import episode_metrics
 
 
@@ -41,7 +40,7 @@ class CellResult:
         return {**asdict(self), "seeds": self.seeds, "difference": self.difference and self.difference._asdict()}
 
 
-def results(every: Sequence[Run], grid: Grid, rules: RewardRules, seed: int) -> list[CellResult]:
+def results(every: Sequence[Run], grid: Grid, scorer: Scorer, seed: int) -> list[CellResult]:
     """The cells in order, from their last validation; masked rows are left out of all pairs.
 
     Differences to the baseline are paired over the rows, each averaged over the seeds first, with a 95 % bootstrap
@@ -50,7 +49,7 @@ def results(every: Sequence[Run], grid: Grid, rules: RewardRules, seed: int) -> 
     Raises:
         GridError: a run was never validated, or no row was played by all of them.
     """
-    played = {cell: [_last(run, rules) for run in every if run.cell == cell] for cell in grid.cells}
+    played = {cell: [_last(run, scorer) for run in every if run.cell == cell] for cell in grid.cells}
     known = [{e.row for e in run if not e.reward.masked} for part in played.values() for run in part]
     common = set.intersection(*known)
     if not common:
@@ -68,13 +67,13 @@ def results(every: Sequence[Run], grid: Grid, rules: RewardRules, seed: int) -> 
     return out
 
 
-def _last(run: Run, rules: RewardRules) -> list[ScoredEpisode]:
+def _last(run: Run, scorer: Scorer) -> list[ScoredEpisode]:
     """The episodes of the run's last validation, under the whole reward."""
     episodes = [episode_from_row(row) for row in pq.read_table(run.episodes).to_pylist()]
     if not episodes:
         raise GridError(f"{run.cell} was never validated: let train.validation.every divide train.grpo.steps")
     last = max(int(e.policy.removeprefix("step-")) for e in episodes)
-    return [rescored(e, rules) for e in episodes if e.policy == f"step-{last}"]
+    return [scorer.again(e) for e in episodes if e.policy == f"step-{last}"]
 
 
 def _by_row(part: Sequence[Sequence[ScoredEpisode]], rows: set[str]) -> dict[str, float]:

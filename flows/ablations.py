@@ -28,10 +28,13 @@ from prefect.task_runners import ThreadPoolTaskRunner  # noqa: E402
 
 from flows.ablation_figure import draw  # noqa: E402
 from flows.ablation_results import CellResult, results  # noqa: E402
+from servers.kernel.catalog import load_catalog  # noqa: E402
 from stages.artifacts import write_json  # noqa: E402
-from stages.params import DEFAULT_SEED, ParamsError, check_block, load_params  # noqa: E402
+from stages.episodes import Scorer  # noqa: E402
+from stages.params import DEFAULT_SEED, BootstrapParams, ParamsError, check_block, load_params  # noqa: E402
 from stages.progress import human_time  # noqa: E402
 from stages.reward.rules import RewardRules  # noqa: E402
+from stages.skills import scorer_under  # noqa: E402
 
 PARAMS = Path("params.yaml")
 REPORTS = Path("reports/ablations")
@@ -72,6 +75,14 @@ def finished(name: str, grid: Grid, params: Path) -> tuple[Grid, list[Run]]:
     return Grid(baseline=grid.baseline, seeds=grid.seeds, base=grid.base, cells=cells), every
 
 
+def scorer_of(params: Path) -> Scorer:
+    """The whole reward, by which all cells are judged: that of the parameters without the grid."""
+    document = load_params(params)
+    rules: RewardRules = check_block(RewardRules, document.get("reward", {}), "reward")
+    servers: BootstrapParams = check_block(BootstrapParams, document.get("bootstrap", {}), "bootstrap")
+    return scorer_under(rules, lambda: load_catalog(tuple(servers.servers)))
+
+
 def show(found: Sequence[CellResult]) -> None:
     """Print the table of cells."""
     table = Table("cell", box=None, header_style="bold")
@@ -98,20 +109,17 @@ def main(
     grid: Annotated[str, typer.Option(help="a grid of flows/grids, or a YAML file")] = "rewards",
     params: Annotated[Path, typer.Option(help="the parameters that the grid lies over")] = PARAMS,
     parallel: Annotated[int, typer.Option(min=1, help="runs at once")] = 1,
-    only_finished: Annotated[
-        bool, typer.Option("--finished", help="show the runs that are done")
-    ] = False,
+    only_finished: Annotated[bool, typer.Option("--finished", help="show the runs that are done")] = False,
 ) -> None:
     """Run a grid of ablations, print its table and draw its figure."""
     try:
-        wanted, document = load_grid(grid), load_params(params)
-        rules: RewardRules = check_block(RewardRules, document.get("reward", {}), "reward")
+        wanted, scorer = load_grid(grid), scorer_of(params)
         if only_finished:
             wanted, every = finished(grid, wanted, params)
         else:
             train_all = ablations.with_options(task_runner=ThreadPoolTaskRunner(max_workers=parallel))
             every = train_all(grid, wanted, params)
-        found = results(every, wanted, rules, document.get("seed", DEFAULT_SEED))
+        found = results(every, wanted, scorer, load_params(params).get("seed", DEFAULT_SEED))
     except (GridError, ParamsError) as error:
         Console(stderr=True, highlight=False).print(f"ablations: {error}", markup=False, soft_wrap=True)
         raise typer.Exit(2 if isinstance(error, ParamsError) else 1) from None

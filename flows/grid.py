@@ -29,6 +29,7 @@ from stages.tracking import DATABASE
 GRIDS = Path(__file__).parent / "grids"
 WORK = Path("data/ablations")
 SHARED = ("catalog", "dataset", "policy_base", "skills")
+GRPO_ALONE = ("grpo", "validation", "supervision", "signal", "monitor", "on_collapse", "rows")
 Overlay = dict[str, Any]
 
 
@@ -94,9 +95,10 @@ def load_grid(name: str) -> Grid:
 
 
 def warm_start(name: str, grid: Grid, params: Path) -> Run:
-    """The supervised phase that all runs of the grid start from."""
+    """The supervised phase that all runs of the grid start from; what only GRPO reads does not make another of it."""
     document = merged(merged(load_params(params), grid.base), {"train": {"phases": ["sft"]}})
-    return _run(name, "warm start", 0, document)
+    train = {key: value for key, value in document["train"].items() if key not in GRPO_ALONE}
+    return _run(name, "warm start", 0, {**document, "train": train, "reward": {}})
 
 
 def runs(name: str, grid: Grid, params: Path, warm: Run) -> Iterator[Run]:

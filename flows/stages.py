@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -12,12 +14,18 @@ from typing import Literal, TypeAlias
 
 import yaml
 
+from flows.lock import lock_holders
+from stages.teacher.errors import TRANSIENT
+
 PIPELINE = Path("dvc.yaml")
 
 Outcome: TypeAlias = Literal["ran", "restored", "unchanged"]
 
 _LOCKED = re.compile(r"unable to acquire lock|is busy, it is being blocked", re.IGNORECASE)
 _BAD_PARAMS = re.compile(r"exited with 2\b")
+_ASKED_TO_STOP = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+_EXITED = re.compile(r"exited with (-?\d+)\b")
+_TEACHER_AWAY = re.compile(rf": ({'|'.join(sorted(TRANSIENT))}): ")
 _TAIL = 40
 
 
@@ -31,6 +39,11 @@ class StageFailedError(Exception):
 
 class LockHeldError(StageFailedError):
     """Another DVC command works in this repository; trying again later helps."""
+
+
+class InfrastructureError(StageFailedError):
+    """The machine or the teacher's failed, not the stage: it was killed, or nobody answered. Stages go on where
+    they stopped, so trying again may help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +63,44 @@ def stage_names(pipeline: Path = PIPELINE) -> list[str]:
     return list(yaml.safe_load(pipeline.read_text(encoding="utf-8"))["stages"])
 
 
-def run_dvc_stage(stage: str, *, force: bool = False, say: Callable[[str], None] = print) -> Done:
+def run_dvc_stage(stage: str, *, root: Path = Path(), force: bool = False, say: Callable[[str], None] = print) -> Done:
     """Bring one stage up to date, without those before it.
 
     Args:
         stage: its name in `dvc.yaml`.
+        root: the repository, or a profile's workspace.
         force: run it even if nothing changed.
         say: hears each line of output.
 
     Raises:
-        LockHeldError: another DVC command holds the repository's lock.
+        LockHeldError: another DVC command holds the repository's lock; the message says which.
+        InfrastructureError: the stage was killed, or its teacher is not to be reached.
         StageFailedError: the stage failed for another reason.
     """
     command = [sys.executable, "-m", "dvc", "repro", "-s", stage, *(["--force"] if force else [])]
     lines: list[str] = []
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        cwd=root,
+        env={**os.environ, "PWD": str(root.resolve())},
+        start_new_session=True,
     ) as run:
         assert run.stdout is not None
-        for line in run.stdout:
-            lines.append(line.rstrip())
-            if lines[-1]:
-                say(lines[-1])
+        try:
+            for line in run.stdout:
+                lines.append(line.rstrip())
+                if lines[-1]:
+                    say(lines[-1])
+        except BaseException:  # a flow that is stopped takes the stage and all of its processes along
+            os.killpg(run.pid, signal.SIGTERM)
+            raise
     if run.returncode == 0:
         return Done(stage, outcome_of(stage, lines))
-    raise _failure(stage, lines)
+    raise _failure(stage, lines, root)
 
 
 def outcome_of(stage: str, lines: Sequence[str]) -> Outcome:
@@ -85,10 +111,21 @@ def outcome_of(stage: str, lines: Sequence[str]) -> Outcome:
     return "restored" if cached else "unchanged"
 
 
-def _failure(stage: str, lines: Sequence[str]) -> StageFailedError:
+def _failure(stage: str, lines: Sequence[str], root: Path) -> StageFailedError:
     tail = [line for line in lines[-_TAIL:] if line]
     errors = [line.removeprefix("ERROR: ") for line in tail if line.startswith("ERROR: ")]
     message = f"{stage}: {(errors or tail or ['dvc said nothing'])[0]}"
     if any(_LOCKED.search(line) for line in tail):
-        return LockHeldError(message)
+        told = ", ".join(map(str, lock_holders(root))) or "a process that has gone since"
+        return LockHeldError(f"{message} (held by {told})")
+    if any(_TEACHER_AWAY.search(line) for line in tail) or any(_killed(line) for line in errors):
+        return InfrastructureError(message)
     return StageFailedError(message, 2 if any(_BAD_PARAMS.search(line) for line in tail) else 1)
+
+
+def _killed(line: str) -> bool:
+    """Whether DVC says that a signal ended the stage, one that is not a wish to stop: -9, or 137 through a shell."""
+    found = _EXITED.search(line)
+    code = int(found.group(1)) if found else 0
+    number = -code if code < 0 else code - 128
+    return 0 < number < signal.NSIG and number not in _ASKED_TO_STOP

@@ -15,9 +15,11 @@ import pyarrow as pa
 from stages.artifacts import dump
 from stages.conversations import message_from, truth_from
 from stages.dataset import RlRow
+from stages.params import ParamsError
 from stages.records import EpisodeRecord, ExecutedCall, Message, ToolSpec, TruthCall
 from stages.reward.combine import RewardRecord, score
 from stages.reward.outcome import outcome
+from stages.reward.process import ProcessJudge
 from stages.reward.rules import RewardRules
 
 EPISODES = pa.schema(
@@ -58,18 +60,44 @@ class ScoredEpisode:
     reward: RewardRecord
 
 
-def score_episode(policy: str, row: RlRow, sample: int, record: EpisodeRecord, rules: RewardRules) -> ScoredEpisode:
-    """Score a finished episode of a row."""
-    reward = _reward(row.tools, row.truth, record, row.state_hash, row.required, rules)
+def score_episode(
+    policy: str, row: RlRow, sample: int, record: EpisodeRecord, rules: RewardRules, judge: ProcessJudge | None = None
+) -> ScoredEpisode:
+    """Score a finished episode of a row.
+
+    Raises:
+        ParamsError: the rules need a process judge, and none is given.
+    """
+    reward = _reward(row.tools, row.truth, record, row.state_hash, row.required, rules, judge)
     return ScoredEpisode(
         policy, row.id, sample, row.kind, row.server, row.tools, row.truth, record, row.state_hash, row.required, reward
     )
 
 
-def rescored(episode: ScoredEpisode, rules: RewardRules) -> ScoredEpisode:
-    """The same episode under other rules."""
+def rescored(episode: ScoredEpisode, rules: RewardRules, judge: ProcessJudge | None = None) -> ScoredEpisode:
+    """The same episode under other rules.
+
+    Raises:
+        ParamsError: the rules need a process judge, and none is given.
+    """
     e = episode
-    return replace(e, reward=_reward(e.tools, e.truth, e.record, e.truth_hash, e.required, rules))
+    return replace(e, reward=_reward(e.tools, e.truth, e.record, e.truth_hash, e.required, rules, judge))
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """Rules with the process judge that they need, if they need one."""
+
+    rules: RewardRules
+    judge: ProcessJudge | None = None
+
+    def score(self, policy: str, row: RlRow, sample: int, record: EpisodeRecord) -> ScoredEpisode:
+        """Score a finished episode of a row."""
+        return score_episode(policy, row, sample, record, self.rules, self.judge)
+
+    def again(self, episode: ScoredEpisode) -> ScoredEpisode:
+        """Score a stored episode anew."""
+        return rescored(episode, self.rules, self.judge)
 
 
 def _reward(
@@ -79,6 +107,7 @@ def _reward(
     truth_hash: str,
     required: Sequence[str],
     rules: RewardRules,
+    judge: ProcessJudge | None,
 ) -> RewardRecord:
     """The dense reward with the outcome beside it; the total is the one that the rules ask for."""
     dense = score(tools, truth, record.calls, rules)
@@ -86,8 +115,27 @@ def _reward(
         return dense
     observed = [call.result for call in record.calls if call.ok]
     solved = not record.calls if not truth else outcome(record.state_hash, truth_hash, observed, required)
-    total = float(solved) if rules.kind == "outcome" else dense.total
-    return dense.model_copy(update={"total": total, "outcome": solved})
+    found: dict[str, Any] = {"outcome": solved}
+    if rules.needs_judge:
+        found["process"] = _process(tools, record, rules, judge)
+    match rules.kind:
+        case "outcome":
+            found["total"] = float(solved)
+        case "scribe":
+            found["total"] = rules.scribe.outcome * solved + rules.scribe.process * found["process"]
+        case "dense" if rules.needs_judge and truth:
+            found["total"] = dense.total + rules.weights.process * found["process"]
+    return dense.model_copy(update=found)
+
+
+def _process(tools: Sequence[ToolSpec], record: EpisodeRecord, rules: RewardRules, judge: ProcessJudge | None) -> float:
+    if judge is None:
+        wanted = "reward.kind is scribe" if rules.kind == "scribe" else "reward.weights.process is above 0"
+        raise ParamsError(
+            f"{wanted}, which takes a process judge, and this command has none: set reward.kind to dense or outcome "
+            "and reward.weights.process to 0"
+        )
+    return judge.process(tools, record)
 
 
 def episode_to_row(episode: ScoredEpisode) -> dict[str, Any]:

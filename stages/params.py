@@ -26,6 +26,7 @@ BLOCKS = (
     "teacher",
     "synthesize",
     "validate",
+    "skills",
     "train",
     "profile",
     "reward",
@@ -266,6 +267,16 @@ class ValidateParams(Block):
     held_out_servers: list[str] = []
 
 
+class SkillsParams(Block):
+    """How the skill library is made, read and judged by; the reward always takes the program as its judge."""
+
+    embedder: Literal["tfidf", "sentence"] = "tfidf"
+    min_cluster_size: Annotated[int, Field(ge=2)] = 15
+    router: Literal["nearest", "classifier"] = "nearest"
+    judge: Literal["program", "teacher"] = "program"
+    agreement_turns: Annotated[int, Field(ge=1)] = 50
+
+
 AgentName: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
 
@@ -322,9 +333,10 @@ class EvaluateParams(Block):
 
 
 class ReportParams(Block):
-    """What the page shows."""
+    """What the pages show: episodes on the report, and records of each explorer that are run again for their diffs."""
 
     episodes: Annotated[int, Field(ge=0)] = 20
+    state_diffs: Annotated[int, Field(ge=0)] = 500
     title: str = "PROVE pipeline"
 
 

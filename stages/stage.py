@@ -30,7 +30,15 @@ from rich.text import Text
 
 from servers.kernel.errors import HarnessError
 from stages.artifacts import ArtifactError, Stamp
-from stages.params import DEFAULT_SEED, BootstrapParams, ParamsError, check_block, load_params, params_hash
+from stages.params import (
+    DEFAULT_SEED,
+    BootstrapParams,
+    ParamsError,
+    TeacherParams,
+    check_block,
+    load_params,
+    params_hash,
+)
 from stages.progress import Bar, error_console, human_time, progress, show_results
 from stages.tracking import MetricError, Tracker, tracker_for
 
@@ -143,7 +151,8 @@ def execute(name: str, kind: type[ParamsT], main: Main[ParamsT], params: Path, t
         seed = document.get("seed", DEFAULT_SEED)
         tracker.log_params({"seed": seed})
         ctx = StageContext(name, _block(kind, name, document, tracker), seed, document, tracker)
-        tracker.set_tags({"fingerprint": ctx.stamp.fingerprint, "params_hash": ctx.stamp.params})
+        teacher = str(document.get("teacher", {}).get("model", TeacherParams().model))
+        tracker.set_tags({"fingerprint": ctx.stamp.fingerprint, "params_hash": ctx.stamp.params, "teacher": teacher})
         outputs = _existing(main(ctx))
         tracker.log_hashes(outputs)
     except ParamsError as error:

@@ -19,7 +19,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("servers", "stages", "flows", "dvc.yaml", "params.yaml", "pyproject.toml", ".dvc", ".dvcignore")
-STAGES = ["bootstrap", "discover", "synthesize", "validate", "train", "evaluate", "report"]
+STAGES = ["bootstrap", "discover", "synthesize", "validate", "skills", "train", "evaluate", "report"]
 SMALL = {
     "seed": 3,
     "bootstrap": {"servers": ["banking"], "policy": "tiny"},
@@ -27,6 +27,7 @@ SMALL = {
     "teacher": {},
     "synthesize": {"conversations": 30, "server_tools": 4},
     "validate": {"split": {"val": 0.2, "test": 0.3}},
+    "skills": {},
     "train": {
         "max_prompt": 2000,
         "sft": {"max_steps": 2, "batch_size": 2, "max_length": 3000, "checkpoint_every": 1},

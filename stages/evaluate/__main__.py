@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.artifacts import DATA, REPORTS, ArtifactError, read_json, write_json
-from stages.episodes import ScoredEpisode, rescored
+from stages.episodes import ScoredEpisode, Scorer
 from stages.evaluate.benchmark import Benchmark, BenchmarkUnavailableError
 from stages.evaluate.compare_command import compare
 from stages.evaluate.contest import Contest
@@ -26,8 +26,10 @@ from stages.evaluate.scores import read_sets, read_tables, write_scores
 from stages.evaluate.store import AgentRow, rescored_rows
 from stages.evaluate.suites import assignments
 from stages.params import EvaluateParams
-from stages.reward.rules import RewardRules
+from stages.skills import scorer_for
 from stages.stage import StageContext, run_stage
+from stages.tracking.models import promote_policy
+from stages.tracking.traces import log_episodes
 
 METRICS = REPORTS / "metrics" / "evaluate.json"
 COSTS = REPORTS / "metrics" / "evaluate_costs.json"
@@ -52,17 +54,26 @@ def main(ctx: StageContext[EvaluateParams]) -> Sequence[Path]:
     write_scores(DATA / "scores", results.sets, results.tables, ctx.stamp)
     write_json(COSTS, results.costs)
     shutil.rmtree(UNFINISHED, ignore_errors=True)
+    _track(ctx, results.sets)
     told = {"suite": ctx.params.suite, "rows_too_long": results.rows_too_long, "unavailable": unavailable}
     tables = {prepared.name: (prepared.benchmark, results.tables[prepared.name]) for prepared in ready}
     return [*_publish(ctx, results.sets, tables, about, told), COSTS]
 
 
+def _track(ctx: StageContext[EvaluateParams], sets: Mapping[str, Mapping[str, Sequence[ScoredEpisode]]]) -> None:
+    """Show episodes with the run, and let the best policy be known as such."""
+    for played in sets.values():
+        log_episodes(ctx.tracker, [episode for episodes in played.values() for episode in episodes])
+    if "policy" in sets.get("chains", {}):
+        promote_policy(ctx.tracker, DATA / "policy" / "final", ctx.document, sets["chains"]["policy"])
+
+
 def rescore(ctx: StageContext[EvaluateParams]) -> Sequence[Path]:
     """Score the stored rows again."""
-    rules, source = ctx.block(RewardRules, "reward"), DATA / "scores"
+    scorer, source = scorer_for(ctx), DATA / "scores"
     old = read_json(METRICS)
     sets = {
-        name: {agent: [_again(episode, rules) for episode in episodes] for agent, episodes in played.items()}
+        name: {agent: [_again(episode, scorer) for episode in episodes] for agent, episodes in played.items()}
         for name, played in read_sets(source, ctx.catalog.fingerprint).items()
     }
     tables = {name: _rescored(ctx, name, rows) for name, rows in read_tables(source).items()}
@@ -71,8 +82,8 @@ def rescore(ctx: StageContext[EvaluateParams]) -> Sequence[Path]:
     return _publish(ctx, sets, tables, old["benchmarks"], told)
 
 
-def _again(episode: ScoredEpisode, rules: RewardRules) -> ScoredEpisode:
-    return episode if episode.record.stop == "infrastructure" else rescored(episode, rules)
+def _again(episode: ScoredEpisode, scorer: Scorer) -> ScoredEpisode:
+    return episode if episode.record.stop == "infrastructure" else scorer.again(episode)
 
 
 def _rescored(

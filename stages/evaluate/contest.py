@@ -17,7 +17,7 @@ from stages.evaluate.runner import Prepared, play_hosted, play_local, play_scrip
 from stages.evaluate.store import FLOOR, AgentRow
 from stages.evaluate.suites import row_sizes
 from stages.params import EvaluateParams
-from stages.reward.rules import RewardRules
+from stages.skills import scorer_for
 from stages.stage import StageContext
 from stages.train.params import TrainParams
 
@@ -73,13 +73,13 @@ class Contest:
     @cached_property
     def _players(self) -> Sequence[tuple[str, RowPlayer]]:
         """The sets of rows, drawn once: by what the first local policy can read, if there is one."""
-        rules = self._ctx.block(RewardRules, "reward")
+        scorer = scorer_for(self._ctx)
         sets = row_sets(self._ctx, row_sizes(self._ctx.params), self._fitting)
         self.results.rows_too_long = sets.too_long
         return [
             (
                 name,
-                RowPlayer(name, self._ctx.catalog, rows, rules, self._sampling, self._ctx.params, self._ctx.seed),
+                RowPlayer(name, self._ctx.catalog, rows, scorer, self._sampling, self._ctx.params, self._ctx.seed),
             )
             for name, rows in sets.rows.items()
         ]

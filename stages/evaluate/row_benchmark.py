@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 from servers.kernel.catalog import Catalog
 from stages.dataset import RlRow
-from stages.episodes import ScoredEpisode, score_episode
+from stages.episodes import ScoredEpisode, Scorer
 from stages.evaluate.benchmark import Control, Episode, Request, Score, TaskResult
 from stages.records import EpisodeRecord, TruthCall
 from stages.reward.combine import RewardRecord
-from stages.reward.rules import RewardRules
 from stages.rollout import episode_for
 
 
@@ -39,10 +38,10 @@ class RowTask:
 class RowBenchmark:
     """Rows against live sessions."""
 
-    def __init__(self, name: str, catalog: Catalog, rows: Sequence[RlRow], rules: RewardRules, max_rounds: int) -> None:
+    def __init__(self, name: str, catalog: Catalog, rows: Sequence[RlRow], scorer: Scorer, max_rounds: int) -> None:
         self.name = name
         self.version = catalog.fingerprint
-        self._catalog, self._rules, self._max_rounds = catalog, rules, max_rounds
+        self._catalog, self._scorer, self._max_rounds = catalog, scorer, max_rounds
         self._tasks = tuple(RowTask(row) for row in rows)
 
     def tasks(self) -> Sequence[RowTask]:
@@ -58,7 +57,7 @@ class RowBenchmark:
 
     def score(self, task: RowTask, episode: EpisodeRecord) -> Score:
         """Whether the outcome is right."""
-        return Score(bool(score_episode("", task.row, 0, episode, self._rules).reward.outcome))
+        return Score(bool(self._scorer.score("", task.row, 0, episode).reward.outcome))
 
     def controls(self) -> Sequence[Control]:
         """None: the dataset was replayed when it was made."""
@@ -67,9 +66,9 @@ class RowBenchmark:
     def scored(self, agent: str, task: RowTask, result: TaskResult) -> ScoredEpisode:
         """A result as the stage keeps episodes; one that never finished is masked."""
         if result.episode is not None:
-            return score_episode(agent, task.row, 0, result.episode, self._rules)
+            return self._scorer.score(agent, task.row, 0, result.episode)
         record = EpisodeRecord(result.partial, (), "", "infrastructure")
-        scored = score_episode(agent, task.row, 0, record, self._rules)
+        scored = self._scorer.score(agent, task.row, 0, record)
         return replace(scored, reward=RewardRecord(total=0.0, budget=scored.reward.budget, masked=True))
 
 

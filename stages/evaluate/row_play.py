@@ -13,7 +13,7 @@ from typing import Any
 
 from servers.kernel.catalog import Catalog
 from stages.dataset import RlRow
-from stages.episodes import ScoredEpisode, episode_from_row, episode_to_row
+from stages.episodes import ScoredEpisode, Scorer, episode_from_row, episode_to_row
 from stages.evaluate.benchmark import TaskResult
 from stages.evaluate.journal import Journal, journal_path
 from stages.evaluate.loop import run_tasks
@@ -22,7 +22,6 @@ from stages.evaluate.scripted_agents import SCRIPTED, ByTask
 from stages.evaluate.streaming import run_streaming
 from stages.params import EvaluateParams, HostedParams
 from stages.progress import Bar
-from stages.reward.rules import RewardRules
 from stages.train.config import SamplingConfig
 
 
@@ -33,7 +32,7 @@ class RowPlayer:
         name: the set.
         catalog: the servers.
         rows: what is played.
-        rules: the reward.
+        scorer: the reward.
         sampling: how a local policy replies; its `max_rounds` holds for every agent.
         params: batch size and limits.
         seed: of the run.
@@ -44,15 +43,15 @@ class RowPlayer:
         name: str,
         catalog: Catalog,
         rows: Sequence[RlRow],
-        rules: RewardRules,
+        scorer: Scorer,
         sampling: SamplingConfig,
         params: EvaluateParams,
         seed: int,
     ) -> None:
-        self._name, self._catalog, self.rows, self._rules = name, catalog, rows, rules
+        self._name, self._catalog, self.rows, self._scorer = name, catalog, rows, scorer
         self._sampling, self._params, self._seed = sampling, params, seed
         self.took: dict[str, Mapping[str, float]] = {}
-        self._benchmark = RowBenchmark(name, catalog, rows, rules, sampling.max_rounds)
+        self._benchmark = RowBenchmark(name, catalog, rows, scorer, sampling.max_rounds)
 
     def local(self, agent: str, policy: Any, digest: str, bar: Bar) -> list[ScoredEpisode]:
         """A local policy, greedily."""
@@ -63,7 +62,7 @@ class RowPlayer:
             part = self.rows[first : first + self._params.batch]
             if not all(row.id in journal for row in part):
                 start = time.monotonic()
-                made = play(self._catalog, policy, agent, part, self._rules, self._sampling)
+                made = play(self._catalog, policy, agent, part, self._scorer, self._sampling)
                 seconds = (time.monotonic() - start) / len(part)
                 for episode in made:
                     journal.add(episode_to_row(episode), {"seconds": seconds})
@@ -112,7 +111,7 @@ class RowPlayer:
 
     def _journal(self, agent: str, made_from: Sequence[str]) -> Journal:
         ids = "\n".join(row.id for row in self.rows)
-        parts = (self._catalog.fingerprint, ids, str(self._seed), self._rules.model_dump_json(), *made_from)
+        parts = (self._catalog.fingerprint, ids, str(self._seed), self._scorer.rules.model_dump_json(), *made_from)
         return Journal(journal_path(f"rows_{self._name}", agent, parts), "row")
 
     def _in_order(self, agent: str, journal: Journal) -> list[ScoredEpisode]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,27 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from servers.kernel.catalog import Catalog, load_catalog
 from stages.artifacts import DATA, REPORTS, ArtifactError, read_json
 from stages.params import DEFAULT_SEED, ReportParams
+
+STREAMED = 1_000
+"""Rows of a table that are held at a time."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The artefacts at hand; `document` is `params.yaml` as plain data."""
+    """The artefacts at hand.
+
+    `document` is `params.yaml` as plain data, `catalog` the servers on which recorded calls are run again.
+    """
 
     data: Path = DATA
     reports: Path = REPORTS
     document: Mapping[str, Any] = field(default_factory=dict)
     seed: int = DEFAULT_SEED
     params: ReportParams = field(default_factory=ReportParams)
+    catalog: Catalog = field(default_factory=load_catalog)
 
     def metrics(self, stage: str) -> Mapping[str, Any]:
         """The metrics of a stage.
@@ -43,17 +52,30 @@ class Inputs:
         Raises:
             ArtifactError: the table is missing or damaged, or lacks a column.
         """
+        return list(self.stream(name, columns))
+
+    def stream(self, name: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """The rows of `table` one by one, without holding all of them.
+
+        Raises:
+            ArtifactError: the table is missing or damaged, or lacks a column.
+        """
         path = self.data / name
-        try:
-            schema = pq.read_schema(path)
-            lacking = [column for column in columns if column not in schema.names]
+        with _readable(path) as file:
+            lacking = [column for column in columns if column not in file.schema_arrow.names]
             if lacking:
                 raise ArtifactError(f"{path} has no column {lacking[0]!r}: run its stage again")
-            return list(pq.read_table(path, columns=list(columns)).to_pylist())
-        except FileNotFoundError:
-            raise ArtifactError(f"{path} is missing: run the stage that makes it (see dvc.yaml)") from None
-        except (pa.ArrowInvalid, OSError) as error:
-            raise ArtifactError(f"{path} is damaged ({error}): remove it and run its stage again") from None
+            for batch in file.iter_batches(STREAMED, columns=list(columns)):
+                yield from batch.to_pylist()
+
+    def count(self, name: str) -> int:
+        """How many rows the table `data/<name>` has.
+
+        Raises:
+            ArtifactError: the table is missing or damaged.
+        """
+        with _readable(self.data / name) as file:
+            return int(file.metadata.num_rows)
 
     def log(self, name: str, *, optional: bool = False) -> list[dict[str, Any]]:
         """The lines of a JSON-lines log under `data/policy`; none if an optional one is missing.
@@ -70,3 +92,14 @@ class Inputs:
             raise ArtifactError(f"{path} is missing: run `python -m stages.train`") from None
         except ValueError as error:
             raise ArtifactError(f"{path} is damaged ({error}): run `python -m stages.train` again") from None
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[pq.ParquetFile]:
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing: run the stage that makes it (see dvc.yaml)") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ArtifactError(f"{path} is damaged ({error}): remove it and run its stage again") from None

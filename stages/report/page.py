@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -24,6 +25,12 @@ class Section:
 
 def render(title: str, subtitle: str, sections: Sequence[Section], links: Sequence[tuple[str, str]] = ()) -> str:
     """The page as text, its style sheet inside; `links` are other pages, as (address, name)."""
+    sortable = any(isinstance(block, Table) and block.sortable for section in sections for block in section.blocks)
+    return fill("page.html", title=title, subtitle=subtitle, sections=sections, links=links, sortable=sortable)
+
+
+def fill(template: str, **values: Any) -> str:
+    """A template with its values, each of them escaped."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -31,7 +38,4 @@ def render(title: str, subtitle: str, sections: Sequence[Section], links: Sequen
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    sortable = any(isinstance(block, Table) and block.sortable for section in sections for block in section.blocks)
-    return environment.get_template("page.html").render(
-        title=title, subtitle=subtitle, sections=sections, links=links, sortable=sortable
-    )
+    return environment.get_template(template).render(**values)

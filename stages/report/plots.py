@@ -70,9 +70,14 @@ class Plotter:
         return self._save(figure, name, caption)
 
     def curves(
-        self, name: str, caption: str, steps: Sequence[float], panels: Mapping[str, Sequence[float | None]]
+        self,
+        name: str,
+        caption: str,
+        steps: Sequence[float],
+        panels: Mapping[str, Sequence[float | None]],
+        marks: Sequence[float] = (),
     ) -> Figure:
-        """One small panel for each quantity over training steps; a missing value is a gap."""
+        """One small panel for each quantity over training steps; a missing value is a gap, `marks` are upright."""
         columns = min(3, len(panels))
         rows = -(-len(panels) // columns)
         figure, grid = _subplots(rows, columns, 3 * columns, 2.2 * rows)
@@ -80,6 +85,7 @@ class Plotter:
         for axes, (label, values) in zip(grid, panels.items(), strict=False):
             numbers = [float("nan") if value is None else value for value in values]
             axes.plot(steps, numbers, color=COLOURS[1], lw=1.4, marker=marker)
+            _mark(axes, marks)
             axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set_title(label, fontsize=10, loc="left")
             axes.set_xlabel("step", fontsize=8)
@@ -99,6 +105,24 @@ class Plotter:
         axes.set_xlabel("step")
         return self._save(figure, name, caption)
 
+    def areas(
+        self,
+        name: str,
+        caption: str,
+        steps: Sequence[float],
+        series: Mapping[str, Sequence[float]],
+        marks: Sequence[float] = (),
+    ) -> Figure:
+        """Shares over training steps, one upon the other; `marks` are upright."""
+        figure, axes = self._canvas(9, 3.2)
+        axes.stackplot(steps, *series.values(), labels=list(series), colors=_colours(len(series)), lw=0)
+        _mark(axes, marks)
+        axes.margins(x=0.01, y=0)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.set_xlabel("step")
+        figure.legend(loc="outside upper left", frameon=False, ncols=len(series))
+        return self._save(figure, name, caption)
+
     def _canvas(self, width: float, height: float) -> tuple[Any, Any]:
         figure, grid = _subplots(1, 1, width, height)
         return figure, grid[0]
@@ -114,6 +138,11 @@ def _subplots(rows: int, columns: int, width: float, height: float) -> tuple[Any
 
     figure = Canvas(figsize=(width, height), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def _mark(axes: Any, steps: Sequence[float]) -> None:
+    for step in steps:
+        axes.axvline(step, color="#b42318", lw=1, ls="--")
 
 
 def _colours(count: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from stages.records import ExecutedCall, ToolSpec, TruthCall
 from stages.reward.arguments import argument_share
@@ -21,7 +21,8 @@ class RewardRecord(BaseModel):
 
     `matching` and `in_order` have one entry per ground-truth call, `levels` one per executed call.
     A `masked` record says nothing about the model: its numbers are 0 and callers must drop it. `outcome` is
-    the sparse verdict, where somebody has judged the final state; None elsewhere.
+    the sparse verdict, where somebody has judged the final state; None elsewhere. `process` is the score of
+    a process judge; where none was asked it is None, and no part of the record as JSON.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -39,6 +40,7 @@ class RewardRecord(BaseModel):
     masked: bool = False
     abstention: bool = False
     outcome: bool | None = None
+    process: float | None = Field(None, exclude_if=lambda value: value is None)
 
 
 def score(

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.artifacts import DATA, REPORTS, replaced_directory, write_json, write_table
-from stages.episodes import EPISODES
+from stages.episodes import EPISODES, episode_from_row
 from stages.stage import StageContext, run_stage
+from stages.tracking.models import log_policy
+from stages.tracking.traces import log_episodes
 from stages.train.journal import Journal
 from stages.train.params import TrainParams
 
@@ -46,6 +48,8 @@ def complete(ctx: StageContext[TrainParams], trainer: Trainer) -> Sequence[Path]
         for name in ROLLOUTS:
             rows = Journal(trainer.work / f"{name}.jsonl").rows()
             write_table(target / f"{name}.parquet", EPISODES, rows, ctx.stamp)
+            log_episodes(ctx.tracker, [episode_from_row(row) for row in rows])
+    log_policy(ctx.tracker, DATA / "policy" / "final", ctx.document)
     metrics = trainer.metrics | _last(DATA / "policy" / "grpo_log.jsonl")
     write_json(REPORTS / "metrics" / "train.json", metrics)
     ctx.log_metrics(metrics)

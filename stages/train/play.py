@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from servers.kernel.catalog import Catalog
 from stages.dataset import RlRow
-from stages.episodes import ScoredEpisode, score_episode
-from stages.reward.rules import RewardRules
+from stages.episodes import ScoredEpisode, Scorer
 from stages.rollout import episode_for
 from stages.train.batched_rollout import rollout
 from stages.train.config import SamplingConfig
@@ -19,7 +18,7 @@ def play(
     policy: Policy,
     name: str,
     rows: Sequence[RlRow],
-    rules: RewardRules,
+    scorer: Scorer,
     sampling: SamplingConfig,
     on_done: Callable[[int], None] | None = None,
 ) -> list[ScoredEpisode]:
@@ -27,4 +26,4 @@ def play(
     episodes = [episode_for(catalog, row, sampling.max_rounds) for row in rows]
     greedy = sampling.model_copy(update={"temperature": 0.0})
     trajectories = rollout(policy.network, policy.chat, episodes, greedy, on_done=on_done)
-    return [score_episode(name, row, 0, t.record, rules) for row, t in zip(rows, trajectories, strict=True)]
+    return [scorer.score(name, row, 0, t.record) for row, t in zip(rows, trajectories, strict=True)]

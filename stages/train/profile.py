@@ -13,9 +13,9 @@ from typing import Any
 
 from servers.kernel.dice import Dice
 from stages.artifacts import DATA, REPORTS, ArtifactError, write_json
-from stages.episodes import ScoredEpisode, score_episode
-from stages.reward.rules import RewardRules
+from stages.episodes import ScoredEpisode
 from stages.rollout import episode_for
+from stages.skills import scorer_for
 from stages.stage import StageContext
 from stages.train.batched_rollout import rollout
 from stages.train.collect import SPREAD
@@ -33,7 +33,7 @@ def profile_rewards(ctx: StageContext[TrainParams]) -> Sequence[Path]:
     Raises:
         ArtifactError: there are no weights at the place that the `profile` block names.
     """
-    params, rules = ctx.block(ProfileParams, "profile"), ctx.block(RewardRules, "reward")
+    params, scorer = ctx.block(ProfileParams, "profile"), scorer_for(ctx)
     weights = _weights(params.weights)
     policy = load_policy(ctx.params.policy.model_copy(update={"base": str(weights)}))
     rows = Dice(ctx.seed, "profile/rows").sample(rl_table(ctx, policy.chat, "train")[0], params.rows)
@@ -43,7 +43,7 @@ def profile_rewards(ctx: StageContext[TrainParams]) -> Sequence[Path]:
         for number, row in enumerate(rows):
             episodes = [episode_for(ctx.catalog, row, sampling.max_rounds) for _ in range(params.group_size)]
             played = rollout(policy.network, policy.chat, episodes, sampling, seed=ctx.seed + number)
-            groups.append([score_episode("profile", row, i, t.record, rules) for i, t in enumerate(played)])
+            groups.append([scorer.score("profile", row, i, t.record) for i, t in enumerate(played)])
             bar.advance(1)
     figures = {"weights": str(weights), "group_size": params.group_size, **spread(groups)}
     path, plot = REPORTS / "profile.json", REPORTS / "profile.svg"

@@ -13,11 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from stages.dataset import RlRow
-from stages.episodes import ScoredEpisode, episode_from_row, episode_to_row, score_episode
+from stages.episodes import ScoredEpisode, episode_from_row, episode_to_row
 from stages.progress import Bar
 from stages.reward.combine import RewardRecord
-from stages.reward.rules import RewardRules
 from stages.rollout import Episode, episode_for
+from stages.skills import scorer_for
 from stages.stage import StageContext
 from stages.train.batched_rollout import Trajectory
 from stages.train.checkpoint import latest_checkpoint, load_checkpoint
@@ -54,7 +54,7 @@ class Reinforcement:
         self, ctx: StageContext[TrainParams], work: Path, rows: Sequence[RlRow], signal: Signal, config: GrpoConfig
     ) -> None:
         self._ctx, self._work, self._rows, self._signal, self._config = ctx, work, rows, signal, config
-        self._rules = ctx.block(RewardRules, "reward")
+        self._scorer = scorer_for(ctx)
         self._log, self._episodes = Journal(work / "grpo_log.jsonl"), Journal(work / "train.jsonl")
         self._alarms = Journal(work / "collapse_log.jsonl")
         self._scored: list[ScoredEpisode] = []
@@ -158,7 +158,7 @@ class Reinforcement:
         return episode_for(self._ctx.catalog, row, self._config.sampling.max_rounds)
 
     def _score(self, row: RlRow, trajectory: Trajectory) -> RewardRecord:
-        scored = score_episode(trajectory.origin, row, len(self._scored), trajectory.record, self._rules)
+        scored = self._scorer.score(trajectory.origin, row, len(self._scored), trajectory.record)
         self._scored.append(scored)
         return scored.reward
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stages.episodes import episode_to_row
-from stages.reward.rules import RewardRules
+from stages.skills import scorer_for
 from stages.stage import StageContext
 from stages.train.journal import Journal
 from stages.train.params import TrainParams
@@ -20,7 +20,7 @@ class Validation:
 
     def __init__(self, ctx: StageContext[TrainParams], policy: Policy, work: Path) -> None:
         self._ctx, self._policy = ctx, policy
-        self._rules = ctx.block(RewardRules, "reward")
+        self._scorer = scorer_for(ctx)
         self._journal, self._episodes = Journal(work / "validation_log.jsonl"), Journal(work / "validation.jsonl")
         self._every, count = ctx.params.validation.every, ctx.params.validation.rows
         self._rows = rl_table(ctx, policy.chat, "val")[0][:count] if self._every else []
@@ -30,7 +30,7 @@ class Validation:
         if not self._every or step % self._every:
             return
         sampling = self._ctx.params.grpo.sampling
-        played = play(self._ctx.catalog, self._policy, f"step-{step}", self._rows, self._rules, sampling)
+        played = play(self._ctx.catalog, self._policy, f"step-{step}", self._rows, self._scorer, sampling)
         rewards = {e.row: e.reward.total for e in played if not e.reward.masked}
         mean = sum(rewards.values()) / max(1, len(rewards))
         metrics = {"reward": mean, **episode_metrics(played)}

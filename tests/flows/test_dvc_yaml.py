@@ -12,7 +12,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-FRAME = {"stages/__init__.py", "stages/stage.py", "stages/progress.py", "stages/tracking.py"}
+FRAME = {"stages/__init__.py", "stages/stage.py", "stages/progress.py"}
+TRACKING = ROOT / "stages" / "tracking"
 
 
 def source_of(module: str) -> Path | None:
@@ -34,7 +35,7 @@ def sources(stage: str) -> set[str]:
     todo, seen = list((ROOT / "stages" / stage).rglob("*.py")), set()
     while todo:
         path = todo.pop()
-        if path in seen:
+        if path in seen or TRACKING in path.parents:
             continue
         seen.add(path)
         for module in imported(path):

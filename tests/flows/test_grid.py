@@ -13,7 +13,7 @@ from flows.ablation_results import results
 from flows.ablations import alarms, finished
 from flows.grid import Grid, GridError, load_grid, runs, train, warm_start
 from stages.artifacts import Stamp, write_table
-from stages.episodes import EPISODES, ScoredEpisode, episode_to_row
+from stages.episodes import EPISODES, ScoredEpisode, Scorer, episode_to_row
 from stages.params import ParamsError, check_block
 from stages.reward.rules import RewardRules
 from stages.train.params import TrainParams
@@ -76,9 +76,9 @@ def test_what_is_finished_can_be_shown_without_training_on(tmp_path: Path, monke
 
 def test_a_failed_run_says_what_training_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROVE_TRACKING", "off")
-    grid = Grid(baseline="a", seeds=[1], base={"train": {"grpo": {"stepz": 1}}}, cells={"a": {}})
+    grid = Grid(baseline="a", seeds=[1], base={"train": {"sft": {"epoch": 1}}}, cells={"a": {}})
     warm = replace(warm_start("t", grid, PARAMS), directory=tmp_path / "warm")
-    with pytest.raises(GridError, match="unknown key; did you mean 'steps'"):
+    with pytest.raises(GridError, match="unknown key; did you mean 'epochs'"):
         train(warm)
 
 
@@ -101,7 +101,7 @@ def test_differences_are_paired_over_rows_after_averaging_seeds(tmp_path: Path) 
     keep(1, [True, False, False, False])
     keep(2, [True, True, True, True])
     keep(3, [True, True, True, False])
-    first, second = results(every, grid, RewardRules(), seed=0)
+    first, second = results(every, grid, Scorer(RewardRules()), seed=0)
     assert first.difference is None and first.rows == 4 and first.seeds == 2
     assert first.reward == pytest.approx(1.3 * 3 / 8)
     assert second.difference is not None
@@ -112,7 +112,7 @@ def test_differences_are_paired_over_rows_after_averaging_seeds(tmp_path: Path) 
     alarmed.parent.mkdir(parents=True)
     alarmed.write_text('{"step": 9, "action": "log"}\n{"step": 7, "action": "log"}\n')
     (alarmed.parent / "grpo_log.jsonl").write_text('{"step": 1, "solved": 0.5, "forms/polluted": 0.1}\n')
-    again = results(every, grid, RewardRules(), seed=0)
+    again = results(every, grid, Scorer(RewardRules()), seed=0)
     assert again[1].alarms == [None, 7] and alarms(again[1]) == "1 of 2 (7)" and alarms(again[0]) == "0 of 2"
     draw(tmp_path / "figure.svg", again, every)
     drawn = (tmp_path / "figure.svg").read_bytes()

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
-from flows.stages import Done, LockHeldError, StageFailedError, outcome_of, run_dvc_stage, stage_names
+from flows.lock import lock_holders
+from flows.stages import (
+    Done,
+    InfrastructureError,
+    LockHeldError,
+    StageFailedError,
+    outcome_of,
+    run_dvc_stage,
+    stage_names,
+)
 
 PIPELINE = """
 stages:
@@ -47,15 +61,85 @@ def test_a_stage_runs_once_and_then_only_after_a_change(repository: Path) -> Non
     assert not isinstance(caught.value, LockHeldError)
 
 
-def test_a_held_lock_is_told_from_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "python"
-    program.write_text(
-        "#!/bin/sh\necho 'ERROR: Unable to acquire lock. Most likely another DVC process is running'\nexit 1\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setattr("flows.stages.sys.executable", str(program))
-    with pytest.raises(LockHeldError, match="one: Unable to acquire lock"):
+@pytest.fixture
+def dvc_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a program in DVC's place that fails with these words."""
+
+    def say(words: str) -> None:
+        (tmp_path / "words").write_text(f"{words}\n")
+        program = tmp_path / "python"
+        program.write_text(f"#!/bin/sh\ncat {tmp_path}/words\nexit 1\n")
+        program.chmod(0o755)
+        monkeypatch.setattr("flows.stages.sys.executable", str(program))
+
+    return say
+
+
+def test_a_held_lock_is_told_from_a_failure_with_its_holder(tmp_path: Path, dvc_says: Callable[[str], None]) -> None:
+    (tmp_path / ".dvc" / "tmp").mkdir(parents=True)
+    (tmp_path / ".dvc" / "tmp" / "lock").write_text(f" {os.getpid()}\n")
+    dvc_says("ERROR: Unable to acquire lock. Most likely another DVC process is running")
+    with pytest.raises(LockHeldError, match=rf"one: Unable to acquire lock.*held by process {os.getpid()} \(.*pytest"):
+        run_dvc_stage("one", root=tmp_path, say=lambda line: None)
+
+
+def test_holders_are_the_live_processes_of_both_lock_files(tmp_path: Path) -> None:
+    locks = tmp_path / ".dvc" / "tmp"
+    locks.mkdir(parents=True)
+    assert lock_holders(tmp_path) == []
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with subprocess.Popen(["sleep", "60"]) as other:
+        read = {"data/a": [{"pid": other.pid, "cmd": "dvc repro"}, {"pid": gone.pid, "cmd": "dvc repro"}]}
+        (locks / "rwlock").write_text(json.dumps({"write": {}, "read": read}))
+        (locks / "lock").write_text("no number")
+        assert [tuple(holder) for holder in lock_holders(tmp_path)] == [(other.pid, "sleep 60")]
+        other.kill()
+    (locks / "rwlock").write_text("{half")
+    assert lock_holders(tmp_path) == []
+
+
+FAILED = "ERROR: failed to reproduce 'one': failed to run: .venv/bin/python -m stages.one, exited with "
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (f"{FAILED}-9", InfrastructureError),
+        (f"{FAILED}137", InfrastructureError),
+        (f"{FAILED}-15", StageFailedError),
+        (f"{FAILED}130", StageFailedError),
+        (f"{FAILED}1", StageFailedError),
+        (f"discover: no answer (openai/x: connection: refused)\n{FAILED}1", InfrastructureError),
+        (f"discover: no answer (openai/x: refused: bad key)\n{FAILED}1", StageFailedError),
+    ],
+)
+def test_faults_of_the_machine_are_told_from_those_of_the_stage(
+    words: str, kind: type[Exception], dvc_says: Callable[[str], None]
+) -> None:
+    dvc_says(words)
+    with pytest.raises(StageFailedError) as caught:
         run_dvc_stage("one", say=lambda line: None)
+    assert type(caught.value) is kind
+
+
+def test_a_flow_that_is_stopped_takes_the_stage_along(repository: Path) -> None:
+    (repository / "dvc.yaml").write_text("stages: {one: {cmd: 'echo $$ > pid; sleep 120; true'}}")
+
+    def interrupt(line: str) -> None:
+        if line.startswith("> "):
+            deadline = time.monotonic() + 20
+            while not (repository / "pid").exists() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_dvc_stage("one", say=interrupt)
+    pid = int((repository / "pid").read_text())
+    deadline = time.monotonic() + 20
+    while psutil.pid_exists(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not psutil.pid_exists(pid)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from stages.params import (
     EvaluateParams,
     ParamsError,
     ReportParams,
+    SkillsParams,
     SynthesizeParams,
     TeacherParams,
     ValidateParams,
@@ -25,7 +26,16 @@ from stages.params import (
 
 @pytest.mark.parametrize(
     "kind",
-    [BootstrapParams, DiscoverParams, EvaluateParams, ReportParams, SynthesizeParams, TeacherParams, ValidateParams],
+    [
+        BootstrapParams,
+        DiscoverParams,
+        EvaluateParams,
+        ReportParams,
+        SkillsParams,
+        SynthesizeParams,
+        TeacherParams,
+        ValidateParams,
+    ],
 )
 def test_every_block_has_defaults_and_survives_json(kind: Any) -> None:
     assert check_block(kind, kind().model_dump(mode="json"), "block") == kind()
@@ -40,7 +50,7 @@ def test_every_block_has_defaults_and_survives_json(kind: Any) -> None:
             {"mix": {"abstension": 0.1}},
             "block.mix.abstension: unknown key; did you mean 'abstention'?",
         ),
-        (ReportParams, {"zzz": 1}, "block.zzz: unknown key; known keys: episodes, title"),
+        (ReportParams, {"zzz": 1}, "block.zzz: unknown key; known keys: episodes, state_diffs, title"),
         (DiscoverParams, {"bindings": "6"}, "block.bindings: Input should be a valid integer, found '6'"),
         (DiscoverParams, {"trust": "both_of_them"}, "block.trust: Input should be 'executed', 'teacher' or 'both'"),
         (SynthesizeParams, {"mistake_rate": 1.5}, "block.mistake_rate: Input should be less than or equal to 1"),

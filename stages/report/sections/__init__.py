@@ -10,7 +10,18 @@ from stages.report.blocks import Block
 from stages.report.inputs import Inputs
 from stages.report.page import Section
 from stages.report.plots import Plotter
-from stages.report.sections import benchmarks, dataset, episodes, graph, rewards, run, servers, synthesis, training
+from stages.report.sections import (
+    benchmarks,
+    collapse,
+    dataset,
+    episodes,
+    graph,
+    rewards,
+    run,
+    servers,
+    synthesis,
+    training,
+)
 
 Builder: TypeAlias = Callable[[Inputs, Plotter], Sequence[Block]]
 
@@ -18,6 +29,7 @@ SECTIONS: dict[str, tuple[str, Builder]] = {
     "run": ("The run", run.build),
     "rewards": ("Held-out rows", rewards.build),
     "training": ("Training", training.build),
+    "collapse": ("Collapse", collapse.build),
     "benchmarks": ("Benchmarks", benchmarks.build),
     "servers": ("Servers and tools", servers.build),
     "graph": ("Tool graph", graph.build),

@@ -10,7 +10,7 @@ import pytest
 
 from stages.conversations import Conversation
 from stages.dataset import RlRow
-from stages.episodes import ScoredEpisode
+from stages.episodes import ScoredEpisode, Scorer
 from stages.evaluate.benchmark import Score, TaskResult
 from stages.evaluate.heldout import draw_rows
 from stages.evaluate.row_benchmark import RowBenchmark
@@ -38,7 +38,7 @@ def rows() -> tuple[RlRow, ...]:
 
 def player(max_rounds: int = 12) -> RowPlayer:
     sampling = SamplingConfig(max_rounds=max_rounds)
-    return RowPlayer("chains", catalog(), rows(), RULES, sampling, EvaluateParams(), 0)
+    return RowPlayer("chains", catalog(), rows(), Scorer(RULES), sampling, EvaluateParams(), 0)
 
 
 def test_the_oracle_solves_every_row_and_doing_nothing_none_that_wants_calls() -> None:
@@ -61,7 +61,7 @@ def test_without_its_last_call_the_oracle_no_longer_solves() -> None:
 
 
 def test_a_row_that_never_finished_is_masked_and_in_no_figure() -> None:
-    benchmark = RowBenchmark("chains", catalog(), rows()[:2], RULES, 5)
+    benchmark = RowBenchmark("chains", catalog(), rows()[:2], Scorer(RULES), 5)
     tasks = benchmark.tasks()
     said = (Message("user", "hello"),)
     lost = benchmark.scored("gpt", tasks[0], TaskResult(tasks[0].id, "", "infrastructure", Score(False), None, said))
@@ -153,7 +153,7 @@ def test_rows_of_another_world_are_of_trained_chains_and_can_be_solved() -> None
         assert row.server == trained[row.conversation.partition("@")[0]].server
     texts = {row.messages[-1].content for row in made if row.turn == 0}
     assert not texts <= {c.messages[0].content for c in trained.values()}
-    play = RowPlayer("worlds", catalog(), made, RULES, SamplingConfig(max_rounds=12), EvaluateParams(), 0)
+    play = RowPlayer("worlds", catalog(), made, Scorer(RULES), SamplingConfig(max_rounds=12), EvaluateParams(), 0)
     assert summarise(play.scripted("oracle"), 0, 100)["solved"]["mean"] == 1.0
     assert tuple(unseen_worlds(catalog(), written(), chains(), params(), 0.3, SEED, 12)) == made
 

@@ -6,21 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from stages.artifacts import Stamp, write_json, write_table, write_text
+from stages.artifacts import Stamp, write_json, write_text
 from stages.report.__main__ import write_report
 from stages.report.inputs import Inputs
-from stages.report.sections.episodes import COLUMNS
+from tests.stages.report.made import CATALOG, write_run
 
 STAMP = Stamp("feedc0de", "0")
 HOSTILE = "<script>alert('1')</script>\"><img src=x onerror=alert(2)>"
 PARTS = ("validity", "coverage", "efficiency", "name", "arguments")
-TOOLS = pa.schema(
-    [("server", pa.string()), ("name", pa.string()), ("read_only", pa.bool_()), ("destructive", pa.bool_())]
-)
-EPISODES = pa.schema([(name, pa.string()) for name in COLUMNS])
 
 
 def metrics() -> dict[str, dict[str, Any]]:
@@ -174,25 +169,6 @@ def metrics() -> dict[str, dict[str, Any]]:
     }
 
 
-def episode(text: str) -> dict[str, str]:
-    """An episode whose user says `text`."""
-    call = {"id": "1", "name": "get_account", "arguments": {"account_id": "ACC-1", "note": text}}
-    messages = [
-        {"role": "user", "content": text, "tool_calls": [], "tool_call_id": ""},
-        {"role": "assistant", "content": "", "tool_calls": [call], "tool_call_id": ""},
-        {"role": "tool", "content": '{"balance": "12.00 EUR"}', "tool_calls": [], "tool_call_id": "1"},
-    ]
-    return {
-        "row": "c-1/0",
-        "policy": "policy",
-        "server": "banking",
-        "kind": "multi_turn",
-        "messages": json.dumps(messages),
-        "truth": json.dumps([{"name": "get_account", "arguments": {"account_id": "ACC-1"}, "depends_on": []}]),
-        "reward": json.dumps({"total": 1.05, **dict.fromkeys(PARTS, 1.0)}),
-    }
-
-
 @pytest.fixture
 def inputs(tmp_path: Path) -> Inputs:
     """A run of one's own, to be damaged."""
@@ -212,16 +188,10 @@ def make_run(root: Path) -> Inputs:
     data, reports = root / "data", root / "reports"
     for stage, values in metrics().items():
         write_json(reports / "metrics" / f"{stage}.json", values)
-    tools = [
-        {"server": server, "name": f"{server}_{kind}", "read_only": kind == "read", "destructive": kind == "drop"}
-        for server in ("banking", "budget")
-        for kind in ("read", "write", "drop")
-    ]
-    write_table(data / "catalog" / "tools.parquet", TOOLS, tools, STAMP)
-    write_table(data / "scores" / "episodes.parquet", EPISODES, [episode(HOSTILE)], STAMP)
+    write_run(data, STAMP, HOSTILE)
     sft = [{"step": n, "loss": 2 / n, "grad_norm": 1.0, "lr": 1e-4} for n in range(1, 20)]
     grpo = [{"step": n, "reward": n / 20, "kl": 0.01 * n, "entropy": 1 / n} for n in range(1, 20)]
     write_text(data / "policy" / "sft_log.jsonl", "\n".join(map(json.dumps, sft)))
     write_text(data / "policy" / "grpo_log.jsonl", "\n".join(map(json.dumps, grpo)))
     document = {"seed": 7, "teacher": {"model": HOSTILE}, "bootstrap": {"servers": ["banking", "budget"]}}
-    return Inputs(data, reports, document)
+    return Inputs(data, reports, document, catalog=CATALOG)

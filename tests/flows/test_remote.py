@@ -1,0 +1,42 @@
+"""DVC remotes: what one clone pushed, another pulls, and then there is nothing left to run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.flows.tiny import git, make_repository
+
+
+def dvc(directory: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "dvc", *arguments]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_second_clone_pulls_what_the_first_pushed_and_runs_nothing(tmp_path: Path) -> None:
+    first, second, remote = make_repository(tmp_path / "first"), tmp_path / "second", tmp_path / "remote"
+    dvc(first, "remote", "add", "--default", "storage", str(remote))
+    assert "Running stage 'two'" in dvc(first, "repro")
+    git(first, "add", ".")
+    git(first, "commit", "--quiet", "-m", "run")
+    dvc(first, "push")
+
+    git(tmp_path, "clone", "--quiet", str(first), str(second))
+    assert not (second / "two.txt").exists()
+    dvc(second, "pull")
+    for name in ("one.txt", "two.txt"):
+        assert (second / name).read_bytes() == (first / name).read_bytes()
+    assert "Running stage" not in dvc(second, "repro")
+
+    (second / "params.yaml").write_text("seed: 2\n")
+    assert "Running stage 'two'" in dvc(second, "repro")
+    changed = json.loads(dvc(second, "params", "diff", "--json"))
+    assert changed["params.yaml"]["seed"] == {"old": 1, "new": 2, "diff": 1}
