@@ -8,7 +8,7 @@ VERL := .venv/.ready-verl
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-bench setup-verl train-verl train-verl-smoke repro flow nightly ui play ablations-smoke test lint lock clean
+.PHONY: help setup setup-bench setup-verl train-verl train-verl-smoke repro flow nightly ui play ablations-smoke supervision test lint lock clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,11 @@ train-verl: setup-verl  ## GRPO on GPUs with verl: PROFILE=prove-qwen3-4b
 train-verl-smoke: setup-verl  ## the cluster engine once, whole, on two CPU cores, with a stop and a resume
 	$(BIN)/python -m tests.bench.verl_smoke
 
+supervision: setup  ## the supervisory signals under both rewards, and a setting that collapses; goes on where it stopped
+	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
+	$(BIN)/python -m stages.profile supervision
+	cd runs/supervision && .venv/bin/python -m flows.ablations --grid supervision
+
 ablations-smoke: setup  ## the reward without each of its parts, at a small budget under three seeds
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
 	$(BIN)/python -m dvc repro validate
@@ -64,7 +69,7 @@ lock: setup  ## solve requirements.lock anew from pyproject.toml
 		--custom-compile-command "make lock" --extra dev --extra bench --extra ray --extra verl -o requirements.lock pyproject.toml
 
 clean:  ## remove built data and reports (not the environment, the tracked runs or DVC's cache)
-	rm -rf data reports/index.html reports/metrics reports/plots
+	rm -rf data reports/*.html reports/metrics reports/plots reports/viewer
 
 $(READY): pyproject.toml requirements.lock requirements-nodeps.txt
 	@test -x $(BIN)/python || { \

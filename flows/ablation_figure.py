@@ -23,7 +23,7 @@ def draw(path: Path, found: Sequence[CellResult], every: Sequence[Run]) -> None:
     height = max(3.2, 0.3 * len(found) + 1.2)
     figure = Figure(figsize=(13, height), layout="constrained")
     ends, rewards, forms = figure.subplots(1, 3)
-    colours = matplotlib.colormaps["tab20"].colors
+    colours = matplotlib.color_sequences["tab20"]
     for place, cell in enumerate(found):
         colour = colours[place % len(colours)]
         ends.plot(cell.rewards, [place] * cell.seeds, "o", color=colour, alpha=0.5)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,7 +24,7 @@ use_local_settings()
 
 from prefect import flow, get_run_logger, task, unmapped  # noqa: E402  # the settings come first
 from prefect.cache_policies import NO_CACHE  # noqa: E402
-from prefect.task_runners import ThreadPoolTaskRunner  # noqa: E402
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner  # noqa: E402
 
 from flows.ablation_figure import draw  # noqa: E402
 from flows.ablation_results import CellResult, results  # noqa: E402
@@ -117,7 +117,8 @@ def main(
         if only_finished:
             wanted, every = finished(grid, wanted, params)
         else:
-            train_all = ablations.with_options(task_runner=ThreadPoolTaskRunner(max_workers=parallel))
+            runner: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=parallel)
+            train_all = ablations.with_options(task_runner=runner)
             every = train_all(grid, wanted, params)
         found = results(every, wanted, scorer, load_params(params).get("seed", DEFAULT_SEED))
     except (GridError, ParamsError) as error:
