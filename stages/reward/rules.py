@@ -27,12 +27,13 @@ class Weights(BaseModel):
 
 
 class ScribeWeights(BaseModel):
-    """R = .7 outcome + .3 process (SCRIBE, arXiv 2601.03555; the weights are [D])."""
+    """R = .7 outcome + .3 process (SCRIBE, arXiv 2601.03555; the weights are [D]), and how long a library holds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: float = Field(0.7, ge=0, description="1 for the right state with all that was asked for read, else 0")
     process: float = Field(0.3, ge=0, description="mean score of the subgoals, as a share of the best")
+    refresh: int = Field(1000, ge=0, description="GRPO steps after which the library takes in new episodes; 0 never")
 
 
 class RewardRules(BaseModel):

@@ -14,7 +14,7 @@ dynamics.py                 what changes over training: entropy of completion, s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from stages.reward.rules import RewardRules
 
 if TYPE_CHECKING:
     from servers.kernel.catalog import Catalog
+    from stages.episodes import ScoredEpisode
     from stages.stage import StageContext
 
 
@@ -46,11 +47,21 @@ def scorer_under(rules: RewardRules, catalog: Callable[[], Catalog], data: Path 
     """
     if not rules.needs_judge:
         return Scorer(rules)
+    return refreshed_scorer(rules, (), catalog(), data)
+
+
+def refreshed_scorer(
+    rules: RewardRules, episodes: Sequence[ScoredEpisode], catalog: Catalog, data: Path = DATA
+) -> Scorer:
+    """The rules with the judge by the library of the data and of these episodes; raises what `scorer_under` does."""
     from stages.skills.facts import facts_of
     from stages.skills.judge import ProgramJudge
     from stages.skills.library import LIBRARY, read_library
+    from stages.skills.refresh import refreshed
     from stages.skills.router import Router
+    from stages.skills.trajectories import episode_turn
 
-    servers = catalog()
-    library = read_library(data / LIBRARY, servers.fingerprint)
-    return Scorer(rules, ProgramJudge(facts_of(servers), Router(library)))
+    library, facts = read_library(data / LIBRARY, catalog.fingerprint), facts_of(catalog)
+    if episodes:
+        library = refreshed(library, map(episode_turn, episodes), facts)
+    return Scorer(rules, ProgramJudge(facts, Router(library)))

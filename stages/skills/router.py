@@ -31,9 +31,10 @@ NOWHERE = Route("", GENERIC)
 
 
 class Router:
-    """Routes descriptions to the prototypes of a library, each among those of its skill."""
+    """Routes descriptions to the prototypes of `library`, each among those of its skill."""
 
     def __init__(self, library: Library) -> None:
+        self.library = library
         self._prototypes = library.prototypes
         self._phrases = [SKILLS[prototype.skill] for prototype in library.prototypes]
         self._embed = embedder_for(library.settings.embedder, library.corpus)

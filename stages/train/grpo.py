@@ -72,7 +72,7 @@ def train_grpo(
     state = load_checkpoint(found, policy, optimizer) if found else {"step": span.first, "cursor": span.cursor}
     cursor = int(state["cursor"])
     for step in range(int(state["step"]) + 1, span.last + 1):
-        started = time.perf_counter()
+        started, watched = time.perf_counter(), monitor.seconds if monitor else 0.0
         world = Environment(open_episode, reward)
         rollouts, cursor = collect(policy, rows, groups, world, config, step, cursor)
         sampled = time.perf_counter()
@@ -82,6 +82,7 @@ def train_grpo(
         evidence = directory / f"nonfinite-{step:06d}.json" if directory else None
         metrics |= _update(policy, optimizer, rollouts, config, monitor, evidence)
         metrics |= _timing(rollouts, sampled - started, time.perf_counter() - sampled, world.seconds)
+        metrics["seconds_monitor"] = monitor.seconds - watched if monitor else 0.0
         if on_step:
             on_step(step, metrics | {"cursor": float(cursor)}, rollouts)
         fit = healthy(step, metrics)
@@ -147,14 +148,15 @@ def _divergence(
     """What the monitor sees before the update: from the loss's own reference, or from a few episodes."""
     if monitor is None or not monitor.needs_reference:
         return {}
-    if config.kl:
-        packs = [pack for batch in batches for pack in batch]
-        return monitor.divergence(packs, [scores for batch in reference if batch for scores in batch])
-    drawn = [r.trajectory for r in rollouts if r.trajectory.logprobs and not r.masked]
-    rows = [Row(t.prompt, t.ids, t.mask, logprobs=t.logprobs) for t in monitor.some(drawn) if t.ids]
-    packs = pack_sequences(rows, config.optim.micro_tokens, policy.device)
-    with policy.reference() as network:
-        return monitor.divergence(packs, reference_logprobs(network, packs))
+    with monitor.timed():
+        if config.kl:
+            packs = [pack for batch in batches for pack in batch]
+            return monitor.divergence(packs, [scores for batch in reference if batch for scores in batch])
+        drawn = [r.trajectory for r in rollouts if r.trajectory.logprobs and not r.masked]
+        rows = [Row(t.prompt, t.ids, t.mask, logprobs=t.logprobs) for t in monitor.some(drawn) if t.ids]
+        packs = pack_sequences(rows, config.optim.micro_tokens, policy.device)
+        with policy.reference() as network:
+            return monitor.divergence(packs, reference_logprobs(network, packs))
 
 
 def _packs(rollouts: Sequence[Rollout[T]], config: GrpoConfig, policy: Policy) -> list[Pack]:

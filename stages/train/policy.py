@@ -157,6 +157,7 @@ def _convert(gguf: Path, target: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     # the file's own metadata names the turn's start as its end
     tokenizer.eos_token = tokenizer.pad_token = "<|im_end|>"
+    tokenizer.clean_up_tokenization_spaces = False  # it would eat spaces, and transformers warns that it does not
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
 

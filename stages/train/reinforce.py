@@ -17,7 +17,6 @@ from stages.episodes import ScoredEpisode, episode_from_row, episode_to_row
 from stages.progress import Bar
 from stages.reward.combine import RewardRecord
 from stages.rollout import Episode, episode_for
-from stages.skills import scorer_for
 from stages.stage import StageContext
 from stages.train.batched_rollout import Trajectory
 from stages.train.checkpoint import latest_checkpoint, load_checkpoint
@@ -33,6 +32,7 @@ from stages.train.order import mixed_seed
 from stages.train.params import TrainParams
 from stages.train.policy import Policy, load_policy
 from stages.train.rows import encode_sft
+from stages.train.scoring import Scoring
 from stages.train.sft import train_sft
 from stages.train.supervision.signal import Signal
 from stages.train.validation import Validation
@@ -54,7 +54,7 @@ class Reinforcement:
         self, ctx: StageContext[TrainParams], work: Path, rows: Sequence[RlRow], signal: Signal, config: GrpoConfig
     ) -> None:
         self._ctx, self._work, self._rows, self._signal, self._config = ctx, work, rows, signal, config
-        self._scorer = scorer_for(ctx)
+        self._scoring = Scoring(ctx)
         self._log, self._episodes = Journal(work / "grpo_log.jsonl"), Journal(work / "train.jsonl")
         self._alarms = Journal(work / "collapse_log.jsonl")
         self._scored: list[ScoredEpisode] = []
@@ -143,6 +143,7 @@ class Reinforcement:
             self._ctx.log_metrics({f"grpo/{key}": value for key, value in whole.items()}, step)
             self._episodes.replace_step(step, [episode_to_row(episode) for episode in self._scored])
             self._signal.observe(step, sampled)
+            self._scoring.observe(step, sampled)
             self._scored.clear()
             validate(step)
             bar.advance(max(0, step - self._reached))
@@ -158,7 +159,7 @@ class Reinforcement:
         return episode_for(self._ctx.catalog, row, self._config.sampling.max_rounds)
 
     def _score(self, row: RlRow, trajectory: Trajectory) -> RewardRecord:
-        scored = self._scorer.score(trajectory.origin, row, len(self._scored), trajectory.record)
+        scored = self._scoring.score(trajectory.origin, row, len(self._scored), trajectory.record)
         self._scored.append(scored)
         return scored.reward
 
@@ -168,11 +169,13 @@ class Reinforcement:
         return Guard(params.on_collapse, self._alarms, detector, checkpoints, range(first + 1, last + 1), lr)
 
     def _remember(self, step: int) -> None:
-        """Tell the signal of all steps up to this one again."""
+        """Tell signal and reward of all steps up to this one again."""
         for number, rows in self._episodes.steps().items():
             if number <= step:
                 episodes = [episode_from_row(row) for row in rows]
-                self._signal.observe(number, [e for e in episodes if e.policy == "sampled"])
+                sampled = [e for e in episodes if e.policy == "sampled"]
+                self._signal.observe(number, sampled)
+                self._scoring.observe(number, sampled)
 
     def _cursor(self, step: int) -> int:
         """Rows that had been drawn when a step was over."""

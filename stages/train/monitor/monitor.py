@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor
@@ -16,11 +18,19 @@ from stages.train.packing import Pack
 
 
 class Monitor:
-    """Measures one policy; only what the policy itself sampled counts."""
+    """Measures one policy; only what the policy itself sampled counts. `seconds` is how long that took in all."""
 
     def __init__(self, chat: ChatFormat, tokenizer: Any, config: MonitorConfig) -> None:
         self._chat, self._episodes = chat, config.episodes
         self._control = ControlTokens(chat, tokenizer)
+        self.seconds = 0.0
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Counts the seconds of the block as the monitor's own."""
+        started = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - started
 
     @property
     def needs_reference(self) -> bool:
@@ -30,7 +40,8 @@ class Monitor:
     def forms(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
         """The figures of `form_metrics` over the sampled trajectories; none without any."""
         sampled = [t for t in trajectories if t.origin == "sampled"]
-        return form_metrics(sampled, self._control, self._chat) if sampled else {}
+        with self.timed():
+            return form_metrics(sampled, self._control, self._chat) if sampled else {}
 
     def some(self, trajectories: Sequence[Trajectory]) -> Sequence[Trajectory]:
         """Those few, evenly spread, whose distance is measured where the loss itself needs no reference."""
