@@ -5,6 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH := .venv/.ready-bench
 VERL := .venv/.ready-verl
+GPU_PYTHON ?= .venv-gpu/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -37,10 +38,11 @@ ui: setup  ## Prefect and MLflow in the browser, on loopback, until Ctrl-C
 play: setup  ## call tools by hand on a live session: SERVER=banking, or ROW=ID for a task of the dataset
 	$(BIN)/python -m stages.play $(if $(SERVER),--server $(SERVER)) $(if $(ROW),--row $(ROW))
 
-train-verl: setup-verl  ## GRPO on GPUs with verl: PROFILE=prove-qwen3-4b
+train-verl: setup  ## GRPO on GPUs with verl, in the environment of GPU_PYTHON (docs/verl.md): PROFILE=prove-qwen3-4b
+	@test -n "$(PROFILE)" || { echo "train-verl: name a profile, PROFILE=prove-qwen3-4b or a sibling" >&2; exit 2; }
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
-	$(BIN)/python -m $(if $(PROFILE),stages.profile $(PROFILE) --until validate,dvc repro validate)
-	cd $(if $(PROFILE),runs/$(PROFILE),.) && .venv/bin/python -m stages.train.verl
+	$(BIN)/python -m stages.profile $(PROFILE) --until skills
+	cd runs/$(PROFILE) && $(abspath $(GPU_PYTHON)) -m stages.train
 
 train-verl-smoke: setup-verl  ## the cluster engine once, whole, on two CPU cores, with a stop and a resume
 	$(BIN)/python -m tests.bench.verl_smoke

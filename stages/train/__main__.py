@@ -1,7 +1,8 @@
 """`python -m stages.train`: a supervised warm start, then GRPO on live sessions.
 
-`python -m stages.train profile` shows first how a policy's rewards are spread over the training rows, and
-`python -m stages.train serve WEIGHTS` puts a policy behind an OpenAI-compatible endpoint.
+`python -m stages.train profile` shows first how a policy's rewards are spread over the training rows,
+`python -m stages.train serve WEIGHTS` puts a policy behind an OpenAI-compatible endpoint, and for the engine verl
+`plan` estimates memory and time, `command` prints the trainer's exact command.
 """
 
 from __future__ import annotations
@@ -28,15 +29,8 @@ ROLLOUTS = ("train", "validation")
 
 
 def main(ctx: StageContext[TrainParams]) -> Sequence[Path]:
-    """Train, then hand over both sets of weights, the logs and every scored episode."""
-    from stages.train.run import Trainer
-
-    return complete(ctx, Trainer(ctx))
-
-
-def complete(ctx: StageContext[TrainParams], trainer: Trainer) -> Sequence[Path]:
-    """Run a trainer's phases and hand over what they made; whatever engine it is of."""
-    phases = ctx.params.phases
+    """Train with the engine of the params, then hand over both sets of weights, the logs and every scored episode."""
+    trainer, phases = _trainer(ctx), ctx.params.phases
     warm = trainer.warm_start() if "sft" in phases else trainer.as_given()
     final = trainer.reinforce(warm) if "grpo" in phases else warm
     with replaced_directory(DATA / "policy") as target:
@@ -57,11 +51,32 @@ def complete(ctx: StageContext[TrainParams], trainer: Trainer) -> Sequence[Path]
     return [DATA / "policy", DATA / "rollouts", REPORTS / "metrics" / "train.json"]
 
 
+def _trainer(ctx: StageContext[TrainParams]) -> Trainer:
+    from stages.train.run import Trainer
+    from stages.train.verl.run import ClusterTrainer
+
+    return ClusterTrainer(ctx) if ctx.params.engine == "verl" else Trainer(ctx)
+
+
 def profile(ctx: StageContext[TrainParams]) -> Sequence[Path]:
     """Sample episodes of the training rows with a policy and draw how their rewards are spread."""
     from stages.train.profile import profile_rewards
 
     return profile_rewards(ctx)
+
+
+def plan(ctx: StageContext[TrainParams]) -> Sequence[Path]:
+    """Estimate what a cluster run needs."""
+    from stages.train.verl import commands
+
+    return commands.plan(ctx)
+
+
+def command(ctx: StageContext[TrainParams]) -> Sequence[Path]:
+    """Print the command of a cluster run."""
+    from stages.train.verl import commands
+
+    return commands.command(ctx)
 
 
 def serve(arguments: Sequence[str]) -> int:
@@ -79,5 +94,7 @@ def _last(log: Path) -> dict[str, float]:
     return {f"last_{key}": value for key, value in json.loads(line).items() if key in ("reward", "kl", "step")}
 
 
+COMMANDS = {"profile": profile, "plan": plan, "command": command}
+
 if __name__ == "__main__":
-    run_stage("train", TrainParams, main, {"profile": profile}, programs={"serve": serve})
+    run_stage("train", TrainParams, main, COMMANDS, programs={"serve": serve})

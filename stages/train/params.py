@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from stages.train.config import GrpoConfig, PolicyConfig, SftConfig
 from stages.train.monitor.alarm import MonitorConfig
 from stages.train.supervision.settings import SignalConfig, SignalName
+from stages.train.verl.settings import VerlSettings
 
 
 def _in_order(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
@@ -36,7 +37,7 @@ class ValidationParams(BaseModel):
 
 
 class TrainParams(BaseModel):
-    """Which engine trains, on which rows, and with which settings.
+    """Which engine trains (`local`, one process of plain PyTorch, or `verl`, a cluster), on what, and how.
 
     `max_prompt` (tokens) leaves out RL rows whose prompt is longer, `sft.max_length` does so for SFT rows;
     how many were left out is reported. `rows: acting` reinforces rows that want calls alone: where some rows want
@@ -48,7 +49,7 @@ class TrainParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    engine: Literal["local"] = "local"
+    engine: Literal["local", "verl"] = "local"
     phases: Phases = ("sft", "grpo")
     max_prompt: Annotated[int, Field(ge=16)] = 12_384
     rows: Literal["all", "acting"] = "all"
@@ -60,6 +61,7 @@ class TrainParams(BaseModel):
     signal: SignalConfig = SignalConfig()
     monitor: MonitorConfig = MonitorConfig()
     on_collapse: OnCollapse = "log"
+    verl: VerlSettings = VerlSettings()
 
     @model_validator(mode="after")
     def _can_go_back(self) -> Self:

@@ -63,7 +63,8 @@ def test_every_block_is_checked() -> None:
 def test_the_profiles_of_the_repository_are_sound(path: Path) -> None:
     found = load_profile(path.stem, ROOT)
     assert found.document.keys() >= load_params(ROOT / "params.yaml").keys()
-    assert f"make repro PROFILE={path.stem}" in path.read_text()
+    target = "train-verl" if found.document["train"].get("engine") == "verl" else "repro"
+    assert f"make {target} PROFILE={path.stem}" in path.read_text()
 
 
 def test_paper_data_asks_for_the_papers_mix_and_more_than_is_kept() -> None:

@@ -1,0 +1,1 @@
+"""The tests. A package of its own, because some distributions (verl among them) install one called `tests`."""
