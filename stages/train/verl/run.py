@@ -42,6 +42,9 @@ class ClusterTrainer(Trainer):
                 watch = Watch(self._cluster, self.work, bar)
                 seconds = self._cluster.params.verl.step_seconds
                 supervise(prepared.command, prepared.variables, log, watch, seconds)
+        if steps not in Journal(self.work / "grpo_log.jsonl").steps():
+            cure = f"see {log}, remove {checkpoints}, run again"
+            raise ArtifactError(f"step {steps} has a checkpoint and no figures: {cure}")
         return merged(checkpoints, steps, start, target, work / "merge.log")
 
 
