@@ -1,7 +1,7 @@
-"""When a run is in trouble: too many malformed replies, or control tokens far from the reference, for some steps.
+"""When a run is in trouble: malformed replies, control tokens far from the reference, or calls that vanish.
 
 A collapse shows as a divergence on control tokens before the reward falls (arXiv 2606.26027). The thresholds are our
-defaults.
+defaults, and so is the rule on vanishing calls: a policy that never calls writes well-formed prose.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from statistics import median
 
 from pydantic import BaseModel, ConfigDict, Field
-
-HEALTHY_STEPS = 3
-"""Healthy steps whose divergence has to be known before a step's divergence can be judged by their median."""
 
 KL_FLOOR = 0.01
 """Nats: the least median that is reckoned with. A policy that begins as its own reference has a median of 0."""
@@ -28,7 +25,10 @@ class MonitorConfig(BaseModel):
     malformed: float = Field(0.05, ge=0, le=1, description="share of polluted and collapsed replies that is too large")
     kl_factor: float = Field(10.0, gt=1, description="KL on control tokens over the running median that is too large")
     patience: int = Field(3, ge=1, description="unhealthy steps in a row that are an alarm")
-    window: int = Field(50, ge=HEALTHY_STEPS, description="healthy steps of the running median")
+    vanished: float = Field(
+        0.1, ge=0, lt=1, description="calls per reply as a share of the running median that is too small"
+    )
+    window: int = Field(50, ge=1, description="healthy steps of the running medians")
     episodes: int = Field(
         8, ge=0, description="episodes whose KL is measured where the loss needs no reference; 0 measures none at all"
     )
@@ -53,25 +53,28 @@ class Detector:
     def __init__(self, config: MonitorConfig) -> None:
         self._config = config
         self._healthy_kl: deque[float] = deque(maxlen=config.window)
+        self._healthy_calls: deque[float] = deque(maxlen=config.window)
         self._row = 0
         self._since = 0
         self.unhealthy = False
 
     def observe(self, step: int, metrics: Mapping[str, float]) -> Alarm | None:
-        """Judge a step by `forms/polluted`, `forms/collapsed` and, where it is there, `control_kl`.
+        """Judge a step by `forms/polluted`, `forms/collapsed` and, where they are there, `control_kl`, `control/open`.
 
         An alarm is raised at the `patience`-th unhealthy step in a row, and again after as many more.
         """
         malformed = sum(metrics[key] for key in ("forms/polluted", "forms/collapsed") if key in metrics)
-        kl = metrics.get("control_kl")
+        kl, calls = metrics.get("control_kl"), metrics.get("control/open")
         if kl is None and "forms/polluted" not in metrics:
             return None
-        reasons = self._reasons(malformed, kl)
+        reasons = self._reasons(malformed, kl, calls)
         self.unhealthy = bool(reasons)
         if not reasons:
             self._row = 0
             if kl is not None:
                 self._healthy_kl.append(kl)
+            if calls is not None:
+                self._healthy_calls.append(calls)
             return None
         self._row += 1
         if self._row == 1:
@@ -80,13 +83,19 @@ class Detector:
             return None
         return Alarm(step, "; ".join(reasons), self._since)
 
-    def _reasons(self, malformed: float, kl: float | None) -> list[str]:
+    def _reasons(self, malformed: float, kl: float | None, calls: float | None) -> list[str]:
         found = []
         if malformed > self._config.malformed:
             found.append(f"polluted and collapsed replies are {malformed:.3g} of all, over {self._config.malformed:g}")
-        if kl is not None and len(self._healthy_kl) >= HEALTHY_STEPS:
+        if kl is not None and self._healthy_kl:
             usual = max(median(self._healthy_kl), KL_FLOOR)
             if kl > self._config.kl_factor * usual:
                 factor = self._config.kl_factor
                 found.append(f"KL on control tokens is {kl:.3g} nats, over {factor:g} times its usual {usual:.3g}")
+        if calls is not None and self._healthy_calls:
+            usual = median(self._healthy_calls)
+            if calls < self._config.vanished * usual:
+                found.append(
+                    f"calls per reply are {calls:.3g}, under {self._config.vanished:g} of their usual {usual:.3g}"
+                )
         return found

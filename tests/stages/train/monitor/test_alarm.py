@@ -44,7 +44,7 @@ def test_a_divergence_is_judged_by_the_median_of_healthy_steps() -> None:
     assert (alarm.step, alarm.since) == (6, 4)
     assert alarm.reason == "KL on control tokens is 0.31 nats, over 10 times its usual 0.03"
     assert observed([*usual, *[step_of(kl=0.3)] * 5]) == []
-    assert observed([usual[0], *[spike] * 5]) == []  # too few to know what is usual, so this is
+    assert observed([spike] * 5) == []  # nothing to compare it with
 
 
 def test_the_median_runs_with_the_window_and_skips_unhealthy_steps() -> None:
@@ -60,6 +60,15 @@ def test_a_median_of_nothing_makes_no_alarm_of_anything() -> None:
     still = [step_of(kl=0.0)] * 5
     assert observed([*still, *[step_of(kl=10 * KL_FLOOR)] * 5]) == []
     assert len(observed([*still, *[step_of(kl=11 * KL_FLOOR)] * 3])) == 1
+
+
+def test_calls_that_vanish_are_an_alarm_though_the_prose_is_healthy() -> None:
+    usual, few, none = ({**GOOD, "control/open": calls} for calls in (0.8, 0.2, 0.0))
+    assert observed([usual, usual, *[few] * 9]) == []
+    (alarm,) = observed([usual, usual, *[none] * 3])
+    assert (alarm.step, alarm.since) == (5, 3)
+    assert alarm.reason == "calls per reply are 0, under 0.1 of their usual 0.8"
+    assert observed([none] * 9) == [], "a policy that never called has lost nothing"
 
 
 def test_both_reasons_are_told() -> None:
@@ -90,7 +99,7 @@ def test_a_detector_is_rebuilt_from_the_log() -> None:
     assert [alarm.step for alarm, _ in told if alarm] == [7, 11]
 
 
-@pytest.mark.parametrize("bad", [{"patience": 0}, {"kl_factor": 1}, {"malformed": 2}, {"window": 2}, {"patient": 3}])
+@pytest.mark.parametrize("bad", [{"patience": 0}, {"kl_factor": 1}, {"malformed": 2}, {"window": 0}, {"vanished": 1}, {"patient": 3}])
 def test_settings_that_make_no_sense_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
         MonitorConfig.model_validate(bad)
