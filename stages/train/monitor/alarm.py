@@ -1,7 +1,8 @@
-"""When a run is in trouble: malformed replies, control tokens far from the reference, or calls that vanish.
+"""When a run is in trouble: malformed replies, tokens far from the reference, or calls that vanish.
 
 A collapse shows as a divergence on control tokens before the reward falls (arXiv 2606.26027). The thresholds are our
-defaults, and so is the rule on vanishing calls: a policy that never calls writes well-formed prose.
+defaults, and so are the rules on other text, which a small model loses first, and on vanishing calls: a policy that
+never calls writes well-formed prose.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from statistics import median
 
 from pydantic import BaseModel, ConfigDict, Field
 
+DIVERGENCES = {"control_kl": "control tokens", "text_kl": "text"}
+CALLS = "control/open"
+
 KL_FLOOR = 0.01
 """Nats: the least median that is reckoned with. A policy that begins as its own reference has a median of 0."""
 
@@ -23,7 +27,9 @@ class MonitorConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     malformed: float = Field(0.05, ge=0, le=1, description="share of polluted and collapsed replies that is too large")
-    kl_factor: float = Field(10.0, gt=1, description="KL on control tokens over the running median that is too large")
+    kl_factor: float = Field(
+        10.0, gt=1, description="KL on control tokens, or on text, over its running median that is too large"
+    )
     patience: int = Field(3, ge=1, description="unhealthy steps in a row that are an alarm")
     vanished: float = Field(
         0.1, ge=0, lt=1, description="calls per reply as a share of the running median that is too small"
@@ -52,29 +58,25 @@ class Detector:
 
     def __init__(self, config: MonitorConfig) -> None:
         self._config = config
-        self._healthy_kl: deque[float] = deque(maxlen=config.window)
-        self._healthy_calls: deque[float] = deque(maxlen=config.window)
+        self._healthy: dict[str, deque[float]] = {key: deque(maxlen=config.window) for key in (*DIVERGENCES, CALLS)}
         self._row = 0
         self._since = 0
         self.unhealthy = False
 
     def observe(self, step: int, metrics: Mapping[str, float]) -> Alarm | None:
-        """Judge a step by `forms/polluted`, `forms/collapsed` and, where they are there, `control_kl`, `control/open`.
+        """Judge a step by `forms/polluted`, `forms/collapsed` and, where they are there, the other figures.
 
         An alarm is raised at the `patience`-th unhealthy step in a row, and again after as many more.
         """
-        malformed = sum(metrics[key] for key in ("forms/polluted", "forms/collapsed") if key in metrics)
-        kl, calls = metrics.get("control_kl"), metrics.get("control/open")
-        if kl is None and "forms/polluted" not in metrics:
+        known = {key: metrics[key] for key in self._healthy if key in metrics}
+        if not known and "forms/polluted" not in metrics:
             return None
-        reasons = self._reasons(malformed, kl, calls)
+        reasons = self._reasons(sum(metrics.get(key, 0.0) for key in ("forms/polluted", "forms/collapsed")), known)
         self.unhealthy = bool(reasons)
         if not reasons:
             self._row = 0
-            if kl is not None:
-                self._healthy_kl.append(kl)
-            if calls is not None:
-                self._healthy_calls.append(calls)
+            for key, value in known.items():
+                self._healthy[key].append(value)
             return None
         self._row += 1
         if self._row == 1:
@@ -83,19 +85,17 @@ class Detector:
             return None
         return Alarm(step, "; ".join(reasons), self._since)
 
-    def _reasons(self, malformed: float, kl: float | None, calls: float | None) -> list[str]:
+    def _reasons(self, malformed: float, known: Mapping[str, float]) -> list[str]:
         found = []
         if malformed > self._config.malformed:
             found.append(f"polluted and collapsed replies are {malformed:.3g} of all, over {self._config.malformed:g}")
-        if kl is not None and self._healthy_kl:
-            usual = max(median(self._healthy_kl), KL_FLOOR)
-            if kl > self._config.kl_factor * usual:
-                factor = self._config.kl_factor
-                found.append(f"KL on control tokens is {kl:.3g} nats, over {factor:g} times its usual {usual:.3g}")
-        if calls is not None and self._healthy_calls:
-            usual = median(self._healthy_calls)
-            if calls < self._config.vanished * usual:
-                found.append(
-                    f"calls per reply are {calls:.3g}, under {self._config.vanished:g} of their usual {usual:.3g}"
-                )
+        usual = {key: median(self._healthy[key]) for key in known if self._healthy[key]}
+        factor = self._config.kl_factor
+        for key, where in DIVERGENCES.items():
+            if key in usual and known[key] > factor * max(usual[key], KL_FLOOR):
+                least = max(usual[key], KL_FLOOR)
+                found.append(f"KL on {where} is {known[key]:.3g} nats, over {factor:g} times its usual {least:.3g}")
+        if CALLS in usual and known[CALLS] < self._config.vanished * usual[CALLS]:
+            share = self._config.vanished
+            found.append(f"calls per reply are {known[CALLS]:.3g}, under {share:g} of their usual {usual[CALLS]:.3g}")
         return found

@@ -47,6 +47,12 @@ def test_a_divergence_is_judged_by_the_median_of_healthy_steps() -> None:
     assert observed([spike] * 5) == []  # nothing to compare it with
 
 
+def test_other_text_is_judged_by_a_median_of_its_own() -> None:
+    usual, far = ({**step_of(kl=0.5), "text_kl": text} for text in (0.02, 0.21))
+    (alarm,) = observed([usual, *[far] * 3])
+    assert alarm.reason == "KL on text is 0.21 nats, over 10 times its usual 0.02"
+
+
 def test_the_median_runs_with_the_window_and_skips_unhealthy_steps() -> None:
     config = MonitorConfig(window=3, patience=1)
     rising = [step_of(kl=kl) for kl in (0.02, 0.02, 0.02, 0.1, 0.1, 0.9)]
