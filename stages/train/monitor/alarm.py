@@ -35,8 +35,11 @@ class MonitorConfig(BaseModel):
         0.1, ge=0, lt=1, description="calls per reply as a share of the running median that is too small"
     )
     window: int = Field(50, ge=1, description="healthy steps of the running medians")
-    episodes: int = Field(
-        8, ge=0, description="episodes whose KL is measured where the loss needs no reference; 0 measures none at all"
+    share: float = Field(
+        1 / 16,
+        ge=0,
+        le=1,
+        description="episodes, at least one, whose KL is measured where the loss needs no reference; 0 measures none",
     )
 
 

@@ -21,7 +21,7 @@ class Monitor:
     """Measures one policy; only what the policy itself sampled counts. `seconds` is how long that took in all."""
 
     def __init__(self, chat: ChatFormat, tokenizer: Any, config: MonitorConfig) -> None:
-        self._chat, self._episodes = chat, config.episodes
+        self._chat, self._share = chat, config.share
         self._control = ControlTokens(chat, tokenizer)
         self.seconds = 0.0
 
@@ -35,7 +35,7 @@ class Monitor:
     @property
     def needs_reference(self) -> bool:
         """Whether the distance to the reference is measured."""
-        return self._episodes > 0
+        return self._share > 0
 
     def forms(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
         """The figures of `form_metrics` over the sampled trajectories; none without any."""
@@ -45,8 +45,8 @@ class Monitor:
 
     def some(self, trajectories: Sequence[Trajectory]) -> Sequence[Trajectory]:
         """Those few, evenly spread, whose distance is measured where the loss itself needs no reference."""
-        stride = max(1, len(trajectories) // max(1, self._episodes))
-        return trajectories[::stride][: self._episodes]
+        count = max(1, round(self._share * len(trajectories)))
+        return [trajectories[place * len(trajectories) // count] for place in range(min(count, len(trajectories)))]
 
     def divergence(self, packs: Sequence[Pack], reference: Sequence[Tensor]) -> dict[str, float]:
         """The figures of `divergence_metrics`; `reference` holds log-probabilities [N] for each pack."""
