@@ -105,7 +105,12 @@ def test_a_detector_is_rebuilt_from_the_log() -> None:
     assert [alarm.step for alarm, _ in told if alarm] == [7, 11]
 
 
-@pytest.mark.parametrize("bad", [{"patience": 0}, {"kl_factor": 1}, {"malformed": 2}, {"window": 0}, {"vanished": 1}, {"patient": 3}])
+BAD_SETTINGS = [
+    {"patience": 0}, {"kl_factor": 1}, {"malformed": 2}, {"window": 0}, {"vanished": 1}, {"patient": 3},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", BAD_SETTINGS)
 def test_settings_that_make_no_sense_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
         MonitorConfig.model_validate(bad)
