@@ -85,7 +85,8 @@ def scorer_of(params: Path) -> Scorer:
 
 def show(found: Sequence[CellResult]) -> None:
     """Print the table of cells."""
-    table = Table("cell", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
+    table.add_column("cell", no_wrap=True)
     for title in ("seeds", "reward", "to the baseline", "95 %", *(name.replace("_", " ") for name in SHOWN), "alarms"):
         table.add_column(title, justify="right")
     for cell in found:

@@ -180,7 +180,7 @@ class Tracker:
     def _tell(self, what: str, error: Exception) -> None:
         first = masked((str(error).strip().splitlines() or [""])[0])[:300]
         message = f"{self._stage}: {what}, MLflow failed ({type(error).__name__}: {first}); the stage goes on"
-        error_console().print(Text(message))
+        error_console().print(Text(message), soft_wrap=True)
 
 
 def tracker_for(stage: str) -> Tracker:
