@@ -2,6 +2,7 @@
 
     .venv/bin/python tests/bench/local_teacher.py
     .venv/bin/python tests/bench/local_teacher.py --server banking --conversations 20 --max-tokens 128
+    .venv/bin/python tests/bench/local_teacher.py --weights data/policy/sft --assistant-only
 
 `python -m stages.train serve` offers weights (the packaged ones, or those of --weights) as an OpenAI-compatible
 endpoint; the stages up to validate run on it as programs in a scratch directory. So small a model says little of what
@@ -84,7 +85,7 @@ def main(
     conversations: Annotated[int, typer.Option(help="how many are written")] = 10,
     max_tokens: Annotated[int, typer.Option(help="tokens of one answer")] = 128,
     weights: Annotated[Path | None, typer.Option(help="a directory; the packaged model by default")] = None,
-    writer: Annotated[bool, typer.Option("--script-the-user", help="let the program say what the user says")] = False,
+    assistant_only: Annotated[bool, typer.Option(help="let the program play all other roles")] = False,
 ) -> None:
     """Write conversations with a local model and say how many are accepted."""
     weights = weights or packaged_weights(ROOT / ".cache" / "models")
@@ -93,8 +94,8 @@ def main(
         with serving(weights, where / "serve.log") as address:
             block = {"model": "openai/policy", "api_base": address, "max_tokens": max_tokens}
             block |= {"timeout": 300.0, "concurrency": 1, "attempts": 2}
-            if writer:
-                block["roles"] = {role: {"model": "scripted/grounded", "api_base": None} for role in ("query", "user")}
+            if assistant_only:
+                block["roles"] = {role: {"model": "scripted/grounded"} for role in ("query", "user", "discover")}
             document = {
                 "bootstrap": {"servers": [server], "policy": str(weights)},
                 "teacher": block,
