@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from stages.dataset import SFT_ROWS, SftRow, sft_row
 from stages.params import TeacherParams
 from stages.reward.rules import RewardRules
 from stages.stage import StageContext
+from stages.teacher.client import Teacher
 from stages.teacher.team import open_teachers
 from stages.train.config import GrpoConfig, SftConfig
 from stages.train.journal import Journal
@@ -80,14 +82,14 @@ class Trainer:
         chat = load_chat(params.policy.model_copy(update={"base": str(start)}))
         fitting, too_long = rl_table(self._ctx, chat, "train")
         self.metrics |= {"rl_rows": len(fitting), "rl_rows_too_long": too_long}
-        with open_teachers(self._ctx.block(TeacherParams, "teacher"), self._ctx.name) as teachers:
-            signal = signal_for(
-                params.supervision,
-                params.signal,
-                fitting,
-                Demonstrations(self._imitated()),
-                lambda: teachers.of("reflector"),
-            )
+        with ExitStack() as stack:
+
+            def reflector() -> Teacher:
+                block = self._ctx.block(TeacherParams, "teacher")
+                return stack.enter_context(open_teachers(block, self._ctx.name)).of("reflector")
+
+            right = Demonstrations(self._imitated())
+            signal = signal_for(params.supervision, params.signal, fitting, right, reflector)
             phases = Reinforcement(self._ctx, self.work, fitting, signal, self._seeded(params.grpo))
             final = phases.run(start)
         self.metrics |= phases.metrics

@@ -19,6 +19,7 @@ from servers.kernel.catalog import load_catalog
 from stages.artifacts import Stamp, write_table
 from stages.dataset import RL_ROWS, SFT_ROWS, row_to_plain
 from stages.stage import StageContext
+from stages.teacher.team import open_teachers
 from stages.train.journal import Journal
 from stages.train.monitor.monitor import Monitor
 from stages.train.params import TrainParams
@@ -215,8 +216,25 @@ def test_a_healthy_run_raises_no_alarm_and_measures_what_the_alarm_needs(inside:
     assert log(run)[1][0]["text_kl"] == pytest.approx(0.0, abs=1e-6), "it begins as its own reference"
 
 
+@pytest.mark.parametrize(("supervision", "opened"), [("none", 0), ("ets", 0), ("prs", 1)])
+def test_a_teacher_is_opened_only_for_signals_that_ask_one(
+    inside: Path, monkeypatch: pytest.MonkeyPatch, supervision: str, opened: int
+) -> None:
+    asked: list[str] = []
+
+    def counted(params: Any, stage: str) -> Any:
+        asked.append(stage)
+        return open_teachers(params, stage)
+
+    monkeypatch.setattr("stages.train.run.open_teachers", counted)
+    trainer(supervision=supervision).reinforce(Path("tiny"))
+    assert len(asked) == opened
+
+
 def test_parameters_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ValueError, match="rollback needs checkpoints"):
         TrainParams.model_validate({"on_collapse": "rollback"})
+    with pytest.raises(ValueError, match="engine verl has no signals"):
+        TrainParams.model_validate({"engine": "verl", "supervision": "ops"})
     with pytest.raises(ValueError, match=r"signal\.schedule \[50, 150\] must lie before"):
         TrainParams.model_validate({"supervision": "ets", "grpo": {"steps": 100}})
