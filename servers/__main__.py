@@ -9,18 +9,27 @@ from typing import Annotated, Any
 
 import anyio
 import typer
-import uvicorn
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from servers.gateway.app import build_http_app
+from servers.gateway.hosts import hosts_for
+from servers.gateway.lifecycle import Lifecycle
+from servers.gateway.limits import Limits
+from servers.gateway.principals import load_principals
+from servers.gateway.serve import address, listen
+from servers.gateway.serve import serve as serve_app
 from servers.kernel.catalog import Catalog, describe, load_catalog, server_fingerprint
 from servers.kernel.errors import HarnessError
-from servers.kernel.mcp import build_http_app, serve_stdio
+from servers.kernel.mcp import serve_stdio
 from servers.kernel.pool import SessionPool
 from servers.kernel.store import Change
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 out = Console()
+
+_LIMITS = Limits()
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 Server = Annotated[str | None, typer.Option("--server", help="Only this server; all by default.")]
@@ -69,7 +78,7 @@ def call(
     """Call one tool in a fresh session and show the result and what it changed."""
     try:
         given = json.loads(arguments)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"the arguments are not JSON: {error}") from None
     if not isinstance(given, dict):
         raise typer.BadParameter('the arguments must be a JSON object such as {"limit": 3}')
@@ -83,7 +92,8 @@ def call(
     else:
         out.print_json(outcome.text)
         for change in changes:
-            out.print(f"[bold]{change.table}[/bold] {change.id}\n  - {change.before}\n  + {change.after}")
+            told = f" {change.id}\n  - {change.before}\n  + {change.after}"
+            out.print(Text.assemble((change.table, "bold"), told), soft_wrap=True)
     raise typer.Exit(0 if outcome.ok else 1)
 
 
@@ -92,22 +102,61 @@ def serve(
     server: Server = None,
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of stdio.")] = False,
     host: Annotated[str, typer.Option(help="Address to bind (HTTP).")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to bind (HTTP); 0 takes a free one.")] = 8765,
-    capacity: Annotated[int, typer.Option(help="Most sessions open at once.")] = 4096,
-    lifetime: Annotated[float, typer.Option(help="Seconds without use until a session is closed.")] = 3600.0,
+    port: Annotated[int, typer.Option(help="Port to bind (HTTP); 0 takes a free one.", min=0, max=65535)] = 8765,
+    capacity: Annotated[int, typer.Option(help="Most sessions open at once.", min=1)] = 4096,
+    capacity_each: Annotated[
+        int | None, typer.Option(help="Most sessions of one principal (default: --capacity).", min=1)
+    ] = None,
+    lifetime: Annotated[float, typer.Option(help="Seconds without use until a session is closed.", min=0)] = 3600.0,
     journal: Annotated[Path | None, typer.Option(help="Directory that keeps sessions over a restart.")] = None,
     default_session: Annotated[
         bool, typer.Option("--default-session", help="Serve clients that send no session handle (HTTP).")
     ] = False,
+    workers: Annotated[int, typer.Option(help="Processes that share the sessions (HTTP).", min=1, max=999)] = 1,
+    tokens: Annotated[
+        Path | None, typer.Option(help="File of name=token lines (default: those of PROVE_GATEWAY_TOKENS).")
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="A name that clients call this gateway by; repeat for more.")
+    ] = None,
+    body: Annotated[int, typer.Option(help="Most bytes of one request.", min=1)] = _LIMITS.body,
+    rate: Annotated[
+        float | None, typer.Option(help="Most requests per second of one principal (default: no limit).", min=0.01)
+    ] = None,
+    concurrency: Annotated[int, typer.Option(help="Most requests in progress at once.", min=1)] = _LIMITS.concurrency,
+    deadline: Annotated[float, typer.Option(help="Seconds within which a call is answered.", min=0.01)] = (
+        _LIMITS.deadline
+    ),
+    grace: Annotated[float, typer.Option(help="Seconds that running calls get after SIGTERM.", min=0)] = _LIMITS.grace,
 ) -> None:
     """Serve one server, or the gateway to all, over MCP (stdio by default)."""
-    kept = float("inf") if default_session or not http else lifetime
-    pool = SessionPool(_catalog(server), capacity=capacity, lifetime=kept, directory=journal)
     if not http:
-        anyio.run(serve_stdio, pool)
+        if workers > 1:
+            raise typer.BadParameter("several workers need --http", param_hint="--workers")
+        anyio.run(serve_stdio, SessionPool(_catalog(server), capacity=capacity, lifetime=lifetime, directory=journal))
         return
-    application = build_http_app(pool, default_session=default_session, host=host)
-    uvicorn.run(application, host=host, port=port, log_level="warning")
+    principals = load_principals(tokens)
+    hosts = hosts_for(host, allowed_host or (), bool(principals))
+    limits = Limits(body, rate, concurrency, deadline, grace)
+    each = capacity if capacity_each is None else capacity_each
+    catalog = _catalog(server)
+    catalog.warm()
+    sock = listen(host, port)
+    if workers > 1:
+        from servers.gateway.supervisor import Gateway, Supervisor  # aiohttp takes a while to import
+
+        gateway = Gateway(
+            catalog, workers, hosts, principals, limits, capacity, each, lifetime, journal, default_session
+        )
+        print(f"serving {address(sock)}/mcp with {workers} workers", flush=True)
+        raise typer.Exit(Supervisor(gateway, sock).run())
+    pool = SessionPool(catalog, capacity=capacity, capacity_each=each, lifetime=lifetime, directory=journal)
+    lifecycle = Lifecycle(limits.grace)
+    application = build_http_app(
+        pool, default_session=default_session, hosts=hosts, principals=principals, limits=limits, lifecycle=lifecycle
+    )
+    print(f"serving {address(sock)}/mcp", flush=True)
+    serve_app(application, sock, lifecycle)
 
 
 @app.command()

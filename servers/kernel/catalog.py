@@ -21,7 +21,7 @@ from servers.kernel.tool import Tool
 KEPT_WORLDS = 16
 """Worlds that a catalogue remembers; sessions hold theirs as long as they need it."""
 
-_NOT_SERVERS = {"kernel", "shared"}
+_NOT_SERVERS = {"gateway", "kernel", "shared"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,11 @@ class Catalog:
                 self._worlds.pop(next(iter(self._worlds)))
             self._worlds[seed] = make_world(self.servers.values(), seed)
         return self._worlds[seed]
+
+    def warm(self) -> None:
+        """Build what the first session would otherwise wait for: the usual world and the fingerprint."""
+        self.world(0)
+        _ = self.fingerprint
 
     def entry(self, name: str) -> Entry:
         """The tool of exactly this name.

@@ -1,16 +1,17 @@
-"""The MCP face: the same handlers over stdio and streamable HTTP, in both protocol eras.
+"""The MCP face: the same handlers over any transport, in both protocol eras.
 
-State is keyed by a handle that the harness opens (`POST /sessions`) and sends in the call's `_meta`, so
-it never enters the schema that a model sees. A face with a default session serves clients that cannot
-send `_meta`: one process over stdio, or an HTTP server started for one person. Bad arguments are tool
-results that a model can read; unknown tools, cursors and handles are protocol errors.
+State is keyed by a handle that the harness opens and sends in the call's `_meta`, so it never enters the
+schema that a model sees. A face with a default session serves clients that cannot send `_meta`. Bad
+arguments are tool results that a model can read; unknown tools, cursors and handles are protocol errors.
+The face leaves the running of a call to whoever builds it: at once over stdio, with deadlines and
+principals behind the HTTP gateway.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import mcp_types as types
@@ -18,13 +19,11 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from servers.kernel.errors import CapacityError, HarnessError, UnknownToolError
+from servers.kernel.catalog import Catalog
+from servers.kernel.errors import HarnessError, UnknownToolError
 from servers.kernel.pool import SessionPool
+from servers.kernel.server import Outcome
 from servers.kernel.store import shown
 from servers.kernel.tool import Tool
 
@@ -34,30 +33,32 @@ SESSION_KEY = "prove-pipeline/session"
 PAGE_SIZE = 50
 """Tools on one page of `tools/list`."""
 
+RunCall = Callable[[Any, str | None, str, Mapping[str, Any]], Awaitable[Outcome]]
+"""Runs a call, given the transport's request (if any), the handle (if any), the tool and the arguments."""
 
-def build_mcp_server(pool: SessionPool, default_handle: str | None = None) -> Server[Any]:
-    """An MCP server over a pool's catalogue.
+
+def build_mcp_face(catalog: Catalog, run: RunCall) -> Server[Any]:
+    """An MCP server of a catalogue's tools.
 
     Args:
-        pool: the sessions.
-        default_handle: the session of calls that carry no handle; None refuses such calls.
+        catalog: the servers.
+        run: runs each call; its `HarnessError`s become protocol errors.
     """
-    tools = [_published(entry.tool) for entry in pool.catalog.entries.values()]
+    tools = [_published(entry.tool) for entry in catalog.entries.values()]
 
     async def list_tools(
         context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        start = _read_cursor(params.cursor if params else None, pool.catalog.fingerprint, len(tools))
+        start = _read_cursor(params.cursor if params else None, catalog.fingerprint, len(tools))
         end = start + PAGE_SIZE
-        cursor = _make_cursor(end, pool.catalog.fingerprint) if end < len(tools) else None
+        cursor = _make_cursor(end, catalog.fingerprint) if end < len(tools) else None
         return types.ListToolsResult(tools=tools[start:end], next_cursor=cursor)
 
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        handle = _handle(context.meta, default_handle)
         try:
-            outcome = pool.call(handle, params.name, params.arguments or {})
+            outcome = await run(context.request, _handle(context.meta), params.name, params.arguments or {})
         except UnknownToolError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         except HarnessError as error:
@@ -68,92 +69,55 @@ def build_mcp_server(pool: SessionPool, default_handle: str | None = None) -> Se
             is_error=not outcome.ok,
         )
 
-    names = list(pool.catalog.servers)
-    title = names[0] if len(names) == 1 else "gateway"
-    return Server(title, version="1", on_list_tools=list_tools, on_call_tool=call_tool)
+    names = list(catalog.servers)
+    return Server(
+        names[0] if len(names) == 1 else "gateway",
+        version="1",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=_mirrored_parameters,
+    )
+
+
+def build_mcp_server(pool: SessionPool, default_session: bool = False) -> Server[Any]:
+    """An MCP server that runs each call at once in a pool of its own.
+
+    Args:
+        pool: the sessions.
+        default_session: whether calls that carry no handle run in the pool's default session.
+    """
+
+    async def run(request: Any, handle: str | None, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        if handle is None:
+            handle = pool.default() if default_session else no_handle()
+        return pool.call(handle, tool, arguments)
+
+    return build_mcp_face(pool.catalog, run)
 
 
 async def serve_stdio(pool: SessionPool) -> None:
     """Serve one client over standard input and output with one default session."""
-    server = build_mcp_server(pool, pool.open())
+    server = build_mcp_server(pool, default_session=True)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
-def build_http_app(pool: SessionPool, *, default_session: bool = False, host: str = "127.0.0.1") -> Starlette:
-    """The ASGI application: MCP at `/mcp`, sessions for the harness at `/sessions`, health at `/health`.
+def no_handle() -> str:
+    """Refuse a call that names no session where there is no default one.
 
-    On loopback the SDK refuses foreign Host and Origin headers.
+    Raises:
+        HarnessError: always.
     """
-    server = build_mcp_server(pool, pool.open() if default_session else None)
-
-    async def open_session(request: Request) -> Response:
-        body = await request.body()
-        try:
-            seed = json.loads(body)["seed"] if body else 0
-        except (ValueError, KeyError, TypeError):
-            return _refusal(400, 'the body is empty or a JSON object such as {"seed": 0}')
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            return _refusal(400, "seed is a whole number")
-        try:
-            handle = pool.open(seed)
-        except CapacityError as error:
-            return _refusal(503, str(error))
-        return JSONResponse({"handle": handle, "fingerprint": pool.catalog.fingerprint}, status_code=201)
-
-    async def one_session(request: Request) -> Response:
-        handle = request.path_params["handle"]
-        try:
-            if request.method == "DELETE":
-                pool.close(handle)
-                return Response(status_code=204)
-            if request.method == "POST":
-                pool.user_turn(handle)
-            session = pool.session(handle)
-        except HarnessError as error:
-            return _refusal(404, str(error))
-        return JSONResponse({"state_hash": session.state_hash, "now": session.now.isoformat()})
-
-    async def health(request: Request) -> Response:
-        return JSONResponse({"status": "ok", "sessions": len(pool), "fingerprint": pool.catalog.fingerprint})
-
-    return server.streamable_http_app(
-        json_response=True,
-        host=host,
-        custom_starlette_routes=[
-            Route("/health", health),
-            Route("/sessions", _local_only(open_session), methods=["POST"]),
-            Route("/sessions/{handle}", _local_only(one_session), methods=["GET", "POST", "DELETE"]),
-        ],
+    raise HarnessError(
+        f"the call carries no session: open one (POST /sessions) and send its handle in _meta[{SESSION_KEY!r}]"
     )
 
 
-def _local_only(handler: Any) -> Any:
-    """Refuse a browser page of another site and a rebound host name, as the SDK does for `/mcp`."""
+def _mirrored_parameters(tool: str) -> None:
+    """No tool mirrors a parameter into an HTTP header, so the SDK has none to check.
 
-    async def guarded(request: Request) -> Response:
-        origin = request.headers.get("origin")
-        if origin is not None and not _is_loopback(origin.removeprefix("http://")):
-            return _refusal(403, "this origin may not use the harness")
-        bound = str((request.scope.get("server") or ("", 0))[0])
-        if bound in _LOOPBACK and not _is_loopback(request.headers.get("host", "")):
-            return _refusal(421, "this host name is not served here")
-        response: Response = await handler(request)
-        return response
-
-    return guarded
-
-
-_LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
-
-
-def _is_loopback(authority: str) -> bool:
-    name, _, port = authority.rpartition(":")
-    return authority in _LOOPBACK or (name in _LOOPBACK and port.isdigit())
-
-
-def _refusal(status: int, message: str) -> Response:
-    return JSONResponse({"error": message}, status_code=status)
+    Without this answer it would page through `tools/list` at each call to find the schema.
+    """
 
 
 def _published(tool: Tool) -> types.Tool:
@@ -171,13 +135,10 @@ def _published(tool: Tool) -> types.Tool:
     )
 
 
-def _handle(meta: Mapping[str, Any] | None, default: str | None) -> str:
-    handle = (meta or {}).get(SESSION_KEY, default)
-    if not isinstance(handle, str):
-        raise MCPError(
-            types.INVALID_REQUEST,
-            f"the call carries no session: open one (POST /sessions) and send its handle in _meta[{SESSION_KEY!r}]",
-        )
+def _handle(meta: Mapping[str, Any] | None) -> str | None:
+    handle = (meta or {}).get(SESSION_KEY)
+    if handle is not None and not isinstance(handle, str):
+        raise MCPError(types.INVALID_REQUEST, f"_meta[{SESSION_KEY!r}] is the text that POST /sessions answered")
     return handle
 
 

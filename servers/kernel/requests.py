@@ -20,12 +20,12 @@ from importlib.resources import files
 from string import Formatter
 from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from servers.kernel.errors import HarnessError
 from servers.kernel.server import ToolServer
 from servers.kernel.tool import Tool
+from servers.kernel.yaml_text import read_yaml
 
 
 class ToolRequests(BaseModel):
@@ -37,8 +37,15 @@ class ToolRequests(BaseModel):
     values: dict[str, list[Any]] = {}
 
 
+_ENTRIES = TypeAdapter(dict[str, ToolRequests])
+
+
 def placeholders(text: str) -> dict[str, str]:
-    """The parameters that a phrasing mentions, each with the field shown for it ('' for the value)."""
+    """The parameters that a phrasing mentions, each with the field shown for it ('' for the value).
+
+    Raises:
+        ValueError: a brace is not closed or not opened.
+    """
     found = {}
     for _, name, _, _ in Formatter().parse(text):
         if name:
@@ -52,13 +59,25 @@ def load_requests(server: ToolServer) -> dict[str, ToolRequests]:
     """Read and check a server's `requests.yaml`.
 
     Raises:
-        HarnessError: a tool is missing or unknown, or a placeholder names no parameter.
+        HarnessError: it is not of the form above, a tool is missing or unknown, or a placeholder names no parameter.
     """
-    path = files(f"servers.{server.name}").joinpath("requests.yaml")
-    entries = {
-        name: ToolRequests.model_validate(entry)
-        for name, entry in yaml.safe_load(path.read_text(encoding="utf-8")).items()
-    }
+    return parse_requests(files(f"servers.{server.name}").joinpath("requests.yaml").read_bytes(), server)
+
+
+def parse_requests(data: bytes, server: ToolServer) -> dict[str, ToolRequests]:
+    """Check what a server's `requests.yaml` holds.
+
+    Raises:
+        HarnessError: as for `load_requests`.
+    """
+    try:
+        entries = _ENTRIES.validate_python(read_yaml(data))
+    except ValidationError as error:
+        bad = error.errors()[0]
+        place = ".".join(str(part) for part in bad["loc"])
+        raise HarnessError(f"{server.name}/requests.yaml: {place}: {bad['msg']}") from None
+    except ValueError as error:
+        raise HarnessError(f"{server.name}/requests.yaml is not YAML: {error}") from None
     if entries.keys() != server.tools.keys():
         odd = sorted(entries.keys() ^ server.tools.keys())
         raise HarnessError(f"{server.name}/requests.yaml and the tools differ in {', '.join(odd)}")
@@ -71,7 +90,11 @@ def _check(server: ToolServer, tool: Tool, entry: ToolRequests) -> None:
     where = f"{server.name}/requests.yaml, {tool.name}"
     parameters = {parameter.name: parameter for parameter in tool.parameters}
     for text in entry.ask:
-        for name, field in placeholders(text).items():
+        try:
+            mentioned = placeholders(text)
+        except ValueError as error:
+            raise HarnessError(f"{where}: {text!r} has odd braces: {error}") from None
+        for name, field in mentioned.items():
             if name not in parameters:
                 raise HarnessError(f"{where}: {{{name}}} is no parameter of the tool: {text!r}")
             if field and parameters[name].entity is None:

@@ -1,28 +1,46 @@
 """From a model's tool call to a server: in process, or over MCP by URL.
 
 Both routes answer alike, so that an episode doesn't know which one it runs on. A fault of the transport
-is not the model's: it comes back as an answer marked `infrastructure`, within the deadline.
+is not the model's: it comes back as an answer marked `infrastructure`, within the deadline. What a gateway
+refused before running it (too many requests, a drain) is sent again when the gateway said it may be.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-import httpx
+import httpx2
 import mcp_types as types
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from servers.kernel.errors import HarnessError, KernelFault, UnknownToolError
 from servers.kernel.mcp import SESSION_KEY
 from servers.kernel.pool import SessionPool
 from servers.kernel.store import shown
+
+TOKEN_VARIABLE = "PROVE_GATEWAY_TOKEN"
+"""Environment variable with the token that clients send."""
+
+AT_ONCE = 256
+"""Requests of one router at once; others wait their turn."""
+
+IDLE_SECONDS = 10.0
+"""Seconds after which an idle connection is given up: before the server closes it."""
+
+HANDLE_SHOWN = 8
+"""Digits of a handle that messages show; the whole of it would open the session to whoever reads them."""
+
+CONNECT_SECONDS = 30.0
+"""Seconds that a server has to name its tools, however short the deadline of a call is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +112,9 @@ class LocalRouter:
 class _Connection:
     """An MCP client in a task of its own, so that its collapse cancels nobody else."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
         self._url = url
+        self._http = http
         self._stop = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._own())
@@ -120,12 +139,38 @@ class _Connection:
 
     async def _own(self) -> None:
         try:
-            async with Client(f"{self._url}/mcp") as client:
+            async with Client(streamable_http_client(f"{self._url}/mcp", http_client=self._http)) as client:
                 self._client.set_result(client)
                 await self._stop.wait()
         except (ExceptionGroup, MCPError, OSError) as error:
             if not self._client.done():
-                self._client.set_exception(ConnectionError(f"{self._url}: {error}"))
+                self._client.set_exception(ConnectionError(f"{self._url}: {_cause(error)}"))
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The first real error in a group of groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+class _Patient(httpx2.AsyncBaseTransport):
+    """A transport that waits and sends again what was refused with a `Retry-After`, which means before it ran."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        while True:
+            response = await self._inner.handle_async_request(request)
+            seconds = response.headers.get("retry-after", "")
+            if response.status_code not in (429, 503) or not seconds.isdigit():
+                return response
+            await response.aclose()
+            await asyncio.sleep(int(seconds))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 class McpRouter:
@@ -133,21 +178,35 @@ class McpRouter:
 
     Args:
         url: the server's base address, such as `http://127.0.0.1:8765`.
-        deadline: seconds until an unanswered call becomes an infrastructure failure.
+        deadline: seconds until an unanswered call becomes an infrastructure failure; waiting for one of the
+            connections doesn't count.
+        token: what the gateway knows this client by; read from `PROVE_GATEWAY_TOKEN` if None.
     """
 
-    def __init__(self, url: str, deadline: float = 30.0) -> None:
+    def __init__(self, url: str, deadline: float = 30.0, token: str | None = None) -> None:
         self._url = url.rstrip("/")
         self._deadline = deadline
+        self._token = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
         self._stack = AsyncExitStack()
+        self._room = asyncio.Semaphore(AT_ONCE)
 
     async def __aenter__(self) -> Self:
         self._http = await self._stack.enter_async_context(
-            httpx.AsyncClient(base_url=self._url, timeout=self._deadline, trust_env=False)
+            httpx2.AsyncClient(
+                base_url=self._url,
+                timeout=httpx2.Timeout(self._deadline, read=None),  # reads end with the deadline of their call
+                transport=_Patient(httpx2.AsyncHTTPTransport(limits=_CONNECTIONS)),
+                headers={"Authorization": f"Bearer {self._token}"} if self._token else None,
+            )
         )
-        self._connection = _Connection(self._url)
+        self._connection = _Connection(self._url, self._http)
         self._stack.push_async_callback(self._disconnect)
-        self._names = await self._list_names()
+        try:
+            async with asyncio.timeout(max(self._deadline, CONNECT_SECONDS)):
+                self._names = await self._list_names()
+        except BaseException:
+            await self._stack.aclose()
+            raise
         return self
 
     async def __aexit__(
@@ -171,17 +230,18 @@ class McpRouter:
         """
         if tool not in self._names:
             raise UnknownToolError(f"there is no tool {shown(tool)}")
+        where = f"{tool}, sent once to {self._url} for session {shown(handle[:HANDLE_SHOWN])}"
         try:
-            async with asyncio.timeout(self._deadline):
+            async with self._room, asyncio.timeout(self._deadline):
                 meta: Any = {SESSION_KEY: handle}
                 client = await self._client()
                 result = await client.call_tool(tool, dict(arguments), meta=meta)
         except TimeoutError:
-            return _fault(KernelFault.TIMEOUT, f"{tool} did not answer within {self._deadline:g} s")
+            return _fault(KernelFault.TIMEOUT, f"{where}: no answer within {self._deadline:g} s")
         except MCPError as error:
-            return _fault(KernelFault.UNAVAILABLE, error.error.message)
+            return _fault(KernelFault.UNAVAILABLE, f"{where}: {error.error.message}")
         except OSError as error:
-            return _fault(KernelFault.UNAVAILABLE, f"{self._url} is unreachable: {type(error).__name__}")
+            return _fault(KernelFault.UNAVAILABLE, f"{where}: unreachable, {type(error).__name__}")
         text = "".join(block.text for block in result.content if isinstance(block, types.TextContent))
         return _answer(not result.is_error, text, _code(text) if result.is_error else "")
 
@@ -200,7 +260,7 @@ class McpRouter:
     async def _client(self) -> Client:
         """The client, connected anew when the last connection broke."""
         if self._connection.broken:
-            self._connection = _Connection(self._url)
+            self._connection = _Connection(self._url, self._http)
         return await self._connection.client()
 
     async def _disconnect(self) -> None:
@@ -218,16 +278,24 @@ class McpRouter:
                 return names
 
     async def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        response = await self._http.request(method, path, **options)
+        try:
+            async with self._room, asyncio.timeout(self._deadline):
+                response = await self._http.request(method, path, **options)
+        except (TimeoutError, httpx2.HTTPError) as error:
+            raise HarnessError(f"{method} {path}: {self._url} did not answer: {type(error).__name__}") from None
         body: dict[str, Any] = response.json() if response.content else {}
         if response.is_error:
             raise HarnessError(f"{method} {path}: {body.get('error', response.status_code)}")
         return body
 
 
+_CONNECTIONS = httpx2.Limits(max_connections=None, max_keepalive_connections=AT_ONCE, keepalive_expiry=IDLE_SECONDS)
+_SERVER_FAULTS = (KernelFault.INTERNAL, KernelFault.TIMEOUT, KernelFault.UNAVAILABLE)
+
+
 def _answer(ok: bool, text: str, code: str) -> Answer:
     """An answer of the server itself; a fault inside it is no mistake of the model's."""
-    return Answer(ok, text, code, infrastructure=code == KernelFault.INTERNAL)
+    return Answer(ok, text, code, infrastructure=code in _SERVER_FAULTS)
 
 
 def _fault(code: KernelFault, message: str) -> Answer:

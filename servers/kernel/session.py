@@ -8,7 +8,6 @@ something and with each user turn, never with a read and never with the host's c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -117,7 +116,7 @@ class Session:
         if effects.writes:
             self._id_counts.update(self._staged_ids)
             self._time += CALL_STEP
-            self.log.append(LogEntry(tool, deepcopy(arguments)))
+            self.log.append(LogEntry(tool, {name: _copy(value) for name, value in arguments.items()}))
         self._staged_ids.clear()
         return effects
 
@@ -148,3 +147,10 @@ class Session:
         other = Session(self.world)
         other.restore(self.snapshot())
         return other
+
+
+def _copy(value: Any) -> Any:
+    """A JSON value of its own, so that a caller who changes theirs does not change the log."""
+    if isinstance(value, dict):
+        return {name: _copy(item) for name, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value

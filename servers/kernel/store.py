@@ -8,10 +8,11 @@ is how effects are observed rather than declared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from servers.kernel.errors import KernelFault, ToolError
 
@@ -59,6 +60,14 @@ def row_digest(table: str, key: str, row: Record) -> int:
     return int.from_bytes(blake2b(f"{table}\0{key}\0{row!r}".encode(), digest_size=16).digest())
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Some seed rows of one table in seed order, and what a read of all of them is recorded as."""
+
+    rows: tuple[Record, ...] = ()
+    reads: frozenset[RowRef] = frozenset()
+
+
 class Seed:
     """The immutable rows that every session starts from.
 
@@ -78,7 +87,8 @@ class Seed:
         self.tables: Mapping[str, Mapping[str, Record]] = tables
         self.digest = digest % _MODULUS
         self._rank: dict[str, dict[str, int]] = {}
-        self._index: dict[tuple[str, str], dict[Any, list[str]]] = {}
+        self._whole: dict[str, Group] = {}
+        self._index: dict[tuple[str, str], dict[Any, Group]] = {}
 
     def rank(self, table: str) -> Mapping[str, int]:
         """Position of each seed row in its table."""
@@ -86,14 +96,25 @@ class Seed:
             self._rank[table] = {key: n for n, key in enumerate(self.tables.get(table, {}))}
         return self._rank[table]
 
-    def index(self, table: str, column: str) -> Mapping[Any, list[str]]:
-        """Ids of the seed rows by the value of one column."""
+    def whole(self, table: str) -> Group:
+        """All seed rows of a table."""
+        if table not in self._whole:
+            self._whole[table] = _group(table, self.tables.get(table, {}).values())
+        return self._whole[table]
+
+    def index(self, table: str, column: str) -> Mapping[Any, Group]:
+        """The seed rows of a table by the value of one column."""
         if (table, column) not in self._index:
-            groups: dict[Any, list[str]] = {}
-            for key, row in self.tables.get(table, {}).items():
-                groups.setdefault(getattr(row, column), []).append(key)
-            self._index[table, column] = groups
+            found: dict[Any, list[Record]] = {}
+            for row in self.tables.get(table, {}).values():
+                found.setdefault(getattr(row, column), []).append(row)
+            self._index[table, column] = {value: _group(table, rows) for value, rows in found.items()}
         return self._index[table, column]
+
+
+def _group(table: str, rows: Iterable[Record]) -> Group:
+    rows = tuple(rows)
+    return Group(rows, frozenset((table, row.id) for row in rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +163,25 @@ class Store:
         self._reads.add((table, key))
         return self._peek(table, key)
 
-    def scan(self, table: str, where: Mapping[str, Any]) -> Iterator[Record]:
+    def scan(self, table: str, where: Mapping[str, Any]) -> list[Record]:
         """Rows whose columns equal `where`: seed rows in seed order, then new rows as added."""
         self._reads.add((table, "*"))
-        for key in self._candidates(table, where):
-            row = self._peek(table, key)
-            if row is not None and all(getattr(row, name) == value for name, value in where.items()):
-                self._reads.add((table, key))
-                yield row
+        column = next(iter(where), None)
+        group = self._seed.whole(table)
+        if column is not None:
+            group = self._seed.index(table, column).get(where[column], Group())
+        changed = dict(self._delta.get(table, ()))
+        changed.update((key, row) for (name, key), row in self._staged.items() if name == table)
+        if not changed and len(where) < 2:
+            self._reads |= group.reads
+            return list(group.rows)
+        rows = self._merged(table, group, changed)
+        if where:
+            values, wanted = attrgetter(*where), tuple(where.values())
+            fits = wanted if len(wanted) > 1 else wanted[0]
+            rows = [row for row in rows if values(row) == fits]
+        self._reads.update((table, row.id) for row in rows)
+        return rows
 
     def write(self, table: str, key: str, row: Record | None) -> None:
         """Stage a new version of a row, or its removal."""
@@ -171,7 +203,8 @@ class Store:
             written.append((table, key))
         self.digest %= _MODULUS
         effects = Effects(frozenset(self._reads), frozenset(written))
-        self.rollback()
+        self._staged.clear()
+        self._reads.clear()
         return effects
 
     def rollback(self) -> Effects:
@@ -189,19 +222,17 @@ class Store:
             return rows[key]
         return self._seed.tables.get(table, {}).get(key)
 
-    def _candidates(self, table: str, where: Mapping[str, Any]) -> list[str]:
-        changed = dict.fromkeys(self._delta.get(table, ()))
-        changed.update((key, None) for name, key in self._staged if name == table)
-        if not where:
-            base = self._seed.tables.get(table, {})
-            return [*base, *(key for key in changed if key not in base)]
-        column, value = next(iter(where.items()))
-        known = self._seed.index(table, column).get(value, [])
-        if not changed:
-            return list(known)
-        rank = self._seed.rank(table)
-        old = {key for key in changed if key in rank} | set(known)
-        return [*sorted(old, key=rank.__getitem__), *(key for key in changed if key not in rank)]
+    def _merged(self, table: str, group: Group, changed: Mapping[str, Record | None]) -> list[Record]:
+        """A group as this session has it, with all changed and new rows of the table, which may fit or not."""
+        base = self._seed.tables.get(table, {})
+        old = list(group.rows)
+        others = [base[key] for key in changed if key in base and (table, key) not in group.reads]
+        if others:
+            rank = self._seed.rank(table)
+            old = sorted([*old, *others], key=lambda row: rank[row.id])
+        present = [changed.get(row.id, row) for row in old]
+        new = [row for key, row in changed.items() if key not in base]
+        return [row for row in (*present, *new) if row is not None]
 
 
 class Table(Generic[R]):
@@ -237,7 +268,7 @@ class Table(Generic[R]):
 
     def where(self, **columns: Any) -> list[R]:
         """Rows whose columns equal the given values, in the order of `all`."""
-        return [row for row in self._store.scan(self._name, columns) if isinstance(row, self._kind)]
+        return cast("list[R]", self._store.scan(self._name, columns))
 
     def add(self, row: R) -> R:
         """Insert a new row; its id must be free."""

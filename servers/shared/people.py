@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from servers.kernel.dice import Dice
 
@@ -58,6 +59,7 @@ def people(seed: int, count: int) -> list[Person]:
     ]
 
 
+@lru_cache(maxsize=64)
 def user(seed: int) -> Person:
     """The person whom the agent serves in the world of this seed."""
     return people(seed, 1)[0]

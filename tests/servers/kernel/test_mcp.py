@@ -16,10 +16,11 @@ import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
+from servers.gateway.app import build_http_app
 from servers.kernel.catalog import Catalog, load_catalog
 from servers.kernel.dice import Dice
 from servers.kernel.errors import UnknownToolError
-from servers.kernel.mcp import SESSION_KEY, build_http_app, build_mcp_server
+from servers.kernel.mcp import SESSION_KEY, build_mcp_server
 from servers.kernel.pool import SessionPool
 from servers.kernel.router import LocalRouter, McpRouter, Router
 from stages.sampling import LiveState
@@ -64,7 +65,7 @@ def catalog() -> Iterator[Catalog]:
     yield load_catalog()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 async def test_three_ways_give_the_same_bytes(catalog: Catalog) -> None:
     pool = SessionPool(catalog)
     local = LocalRouter(pool)
@@ -84,7 +85,7 @@ async def test_three_ways_give_the_same_bytes(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_an_ordinary_client_needs_no_handle(catalog: Catalog, mode: str) -> None:
     async with Client(STDIO, mode=mode) as client:
         assert len(await every_tool(client)) == len(catalog.entries)
