@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from servers.kernel.yaml_text import read_yaml
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
@@ -32,6 +35,13 @@ BLOCKS = (
     "reward",
     "evaluate",
     "report",
+)
+
+
+_SECRET = re.compile(r"(^|_)(api_?key|key|token|secret|password)$", re.IGNORECASE)
+_NO_SECRETS = (
+    "keys are never read from files: remove it, put it into the provider's environment variable, such as "
+    "OPENAI_API_KEY, and take a new one if this file was ever shared"
 )
 
 
@@ -140,6 +150,8 @@ class TeacherParams(Block):
     def _serve_what_can_be_served(self) -> Self:
         if self.serve == "vllm" and (not self.model.startswith("hosted_vllm/") or self.api_base):
             raise ValueError("serve: vllm wants model: hosted_vllm/<weights> and no api_base")
+        if any(argument.startswith("--api-key") for argument in self.serve_args):
+            raise ValueError("serve_args: everybody sees a process's arguments: set VLLM_API_KEY instead of --api-key")
         return self
 
     def of(self, role: Role) -> TeacherParams:
@@ -347,10 +359,12 @@ def load_yaml(path: Path) -> dict[str, Any]:
         ParamsError: the file is missing, not YAML, or no mapping.
     """
     try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+        loaded = read_yaml(path.read_bytes())
     except FileNotFoundError:
         raise ParamsError(f"{path} is missing: run from the repository's root") from None
-    except yaml.YAMLError as error:
+    except OSError as error:
+        raise ParamsError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise ParamsError(f"{path} is not YAML: {error}") from None
     if not isinstance(loaded, dict):
         raise ParamsError(f"{path} must hold a mapping of stage names to blocks")
@@ -371,6 +385,8 @@ def load_params(path: Path) -> dict[str, Any]:
             raise ParamsError(f"{path}: unknown block {str(name)[:80]!r}; {_advice(str(name), ['seed', *BLOCKS])}")
         if name != "seed" and not isinstance(value, dict | None):
             raise ParamsError(f"{path}: {name} must be a mapping of keys to values, found {str(value)[:80]!r}")
+    for place in _secrets(loaded):
+        raise ParamsError(f"{path}: {place}: {_NO_SECRETS}")
     seed = loaded.get("seed", DEFAULT_SEED)
     if type(seed) is not int or seed < 0:
         raise ParamsError(f"{path}: seed must be a whole number from 0, found {str(seed)[:80]!r}")
@@ -387,7 +403,7 @@ def check_block(kind: type[BaseModel], value: Any, where: str) -> Any:
         return kind.model_validate_json(json.dumps(value))
     except ValidationError as error:
         raise ParamsError("\n".join(_complaint(kind, item, where) for item in error.errors())) from None
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ParamsError(f"{where}: {error}") from None
 
 
@@ -400,8 +416,19 @@ def _complaint(kind: type[BaseModel], item: Any, where: str) -> str:
     path = ".".join(str(part) for part in item["loc"])
     if item["type"] != "extra_forbidden":
         return f"{where}.{path}: {item['msg']}, found {str(item['input'])[:80]!r}"
+    if _SECRET.search(str(item["loc"][-1])):
+        return f"{where}.{path}: {_NO_SECRETS}"
     known = _keys_at(kind, item["loc"][:-1])
     return f"{where}.{path}: unknown key; {_advice(str(item['loc'][-1]), known)}"
+
+
+def _secrets(block: dict[Any, Any], prefix: str = "") -> Iterator[str]:
+    """The places of keys, at any depth, that are named like a secret."""
+    for name, value in block.items():
+        if _SECRET.search(str(name)):
+            yield f"{prefix}{name}"
+        elif isinstance(value, dict):
+            yield from _secrets(value, f"{prefix}{name}.")
 
 
 def _advice(name: str, known: list[str]) -> str:

@@ -62,7 +62,7 @@ KINDS: Mapping[str, type[BaseModel]] = {
     "evaluate": EvaluateParams,
     "report": ReportParams,
 }
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _DVC = """[core]
     no_scm = true
     analytics = false

@@ -5,6 +5,7 @@ Bars and messages go to standard error, tables to standard output.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 PLAIN_WIDTH = 160
+
+# all control characters but tab and line feed, and those that turn the direction of writing
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Bar(Protocol):
@@ -61,6 +65,11 @@ def progress(
         bar.report()
 
 
+def visible(text: str) -> str:
+    """The text with control characters spelled out, so that no terminal obeys what a model or a file says."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def error_console() -> Console:
     """A console on standard error, wide enough for plain lines where there is no terminal."""
     console = Console(stderr=True, highlight=False)
@@ -79,13 +88,13 @@ def show_results(
     table.add_column("rows", justify="right")
     for output in outputs:
         for path in _listed(output):
-            table.add_row(Text(path.as_posix(), overflow="fold"), human_size(_size(path)), _rows(path))
+            table.add_row(Text(visible(path.as_posix()), overflow="fold"), human_size(_size(path)), _rows(path))
     console.print(table)
     if metrics:
         values = Table("metric", box=None, header_style="bold")
         values.add_column("value", justify="right")
         for name, value in metrics.items():
-            values.add_row(Text(name), f"{value:,.6g}")
+            values.add_row(Text(visible(name)), f"{value:,.6g}")
         console.print(values)
 
 
@@ -122,7 +131,7 @@ class _LiveBar:
             self._live.update(self._task, advance=count, failed=self._failed)
 
     def note(self, text: str) -> None:
-        self._live.update(self._task, note=text)
+        self._live.update(self._task, note=visible(text))
 
 
 class _PlainBar:
@@ -144,7 +153,7 @@ class _PlainBar:
             self.report()
 
     def note(self, text: str) -> None:
-        self._note = text
+        self._note = visible(text)
 
     def report(self) -> None:
         """Print one line about the state of things."""

@@ -14,6 +14,8 @@ Exit codes: 0 done, 1 failed, 2 bad usage or bad params.
 from __future__ import annotations
 
 import argparse
+import errno
+import shutil
 import sys
 import time
 import traceback
@@ -39,13 +41,22 @@ from stages.params import (
     load_params,
     params_hash,
 )
-from stages.progress import Bar, error_console, human_time, progress, show_results
-from stages.tracking import MetricError, Tracker, tracker_for
+from stages.progress import Bar, error_console, human_time, progress, show_results, visible
+from stages.tracking import Tracker, tracker_for
+from stages.tracking.tracker import masked
 
 if TYPE_CHECKING:
     from servers.kernel.catalog import Catalog
 
 PARAMS = Path("params.yaml")
+
+_REFUSALS = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EIO),
+}
+"""What a file system says that is full, or that does not let this process write where it has to."""
+
+_AGAIN = "make room, or let it be written to, and run the stage again; what was finished before is whole"
 
 ParamsT = TypeVar("ParamsT", bound=BaseModel)
 BlockT = TypeVar("BlockT", bound=BaseModel)
@@ -102,11 +113,7 @@ class StageContext(Generic[ParamsT]):
         return progress(f"{self.name}: {title}", total)
 
     def log_metrics(self, values: Mapping[str, float], step: int | None = None) -> None:
-        """Track metrics; those without a step also appear in the final table.
-
-        Raises:
-            MetricError: a value is no finite number.
-        """
+        """Track metrics; those without a step also appear in the final table. What is no number is left out, told."""
         self.tracker.log_metrics(values, step)
 
     def log_params(self, values: Mapping[str, Any]) -> None:
@@ -159,21 +166,37 @@ def execute(name: str, kind: type[ParamsT], main: Main[ParamsT], params: Path, t
         if tracker.started:
             tracker.close("FAILED")
         return _complain(name, error, 2)
-    except (ArtifactError, HarnessError, MetricError) as error:
+    except (ArtifactError, HarnessError) as error:
         tracker.close("FAILED")
         return _complain(name, error, 1)
     except KeyboardInterrupt:
         tracker.close("KILLED")
         return _complain(name, "interrupted", 130)
-    except Exception:  # noqa: BLE001  # a fault of ours: show where, and end the tracked run first
-        traceback.print_exc()
+    except Exception as error:  # noqa: BLE001  # whatever it is, the tracked run ends first
+        told = trouble_with_files(error)
+        if told is None:  # a fault of ours: show where
+            print(visible(masked(traceback.format_exc())), file=sys.stderr, end="")
         tracker.close("FAILED")
-        return 1
+        return 1 if told is None else _complain(name, told, 1)
     tracker.close("FINISHED")
     if outputs or tracker.latest:
         show_results(outputs, tracker.latest)
     error_console().print(Text(f"{name}: done in {human_time(time.monotonic() - begin)}"))
     return 0
+
+
+def trouble_with_files(error: Exception) -> str | None:
+    """What to do about a file system that is full or refuses to be written to; None if the error is another."""
+    if isinstance(error, shutil.Error):  # one line for each file of a copied directory, as text
+        source, target, why = error.args[0][0]
+        if "[Errno" in str(why):
+            return f"{target}: it could not be copied from {source} ({why}): {_AGAIN}"
+        return None
+    if not isinstance(error, OSError) or error.errno not in _REFUSALS:
+        return None
+    where = f"{error.filename}: " if error.filename else ""
+    why = error.strerror if error.filename else str(error)
+    return f"{where}{why}: {_AGAIN}"
 
 
 def _parse(
@@ -212,5 +235,5 @@ def _existing(outputs: Sequence[Path]) -> Sequence[Path]:
 
 def _complain(name: str, message: object, code: int) -> int:
     lines = [line.strip() for line in str(message).splitlines() if line.strip()]
-    error_console().print(Text(f"{name}: {'; '.join(lines)}"), soft_wrap=True)
+    error_console().print(Text(visible(f"{name}: {'; '.join(lines)}")), soft_wrap=True)
     return code

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 
+from stages.foreign import paired
 from stages.records import Json
 
 TAGS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>")
@@ -21,14 +22,9 @@ class Neutraliser:
 
     def text(self, data: str) -> str:
         """The data as plain text, unpaired surrogates replaced."""
-        return self._pattern.sub(lambda m: f"{m[0][0]} {m[0][1:]}", _paired(data))
+        return self._pattern.sub(lambda m: f"{m[0][0]} {m[0][1:]}", paired(data))
 
     def json(self, value: Json) -> str:
         """The value as JSON text; markers inside strings are spelled with an escape, so it reads back equal."""
-        text = _paired(json.dumps(value, ensure_ascii=False))
+        text = paired(json.dumps(value, ensure_ascii=False))
         return self._pattern.sub(lambda m: f"\\u{ord(m[0][0]):04x}{m[0][1:]}", text)
-
-
-def _paired(text: str) -> str:
-    """The text without unpaired surrogates, which have no place in UTF-8."""
-    return text.encode("utf-8", "replace").decode("utf-8")

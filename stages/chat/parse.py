@@ -8,17 +8,15 @@ whose `error` says how to repair it. Nothing is evaluated, and no input raises.
 from __future__ import annotations
 
 import json
-import math
 import re
-from typing import NoReturn
 
+from stages.foreign import read_json_at
 from stages.records import Json, Message, ToolCall
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _NAME = re.compile(r'"name"\s*:\s*"([^"\\]{1,128})"')
 _FORM = 'write <tool_call>{"name": ..., "arguments": {...}}</tool_call>'
-_MAX_DEPTH = 32
 
 
 def parse_reply(text: str, *, turn: int = 0) -> Message:
@@ -54,9 +52,9 @@ def _read(text: str, end: int, body: int, turn: int, index: int) -> tuple[ToolCa
     while start < len(text) and text[start] in " \t\r\n":
         start += 1
     try:
-        value, stop = _DECODER.raw_decode(text, start)
+        value, stop = read_json_at(text, start)
         name, arguments = _check(value)
-    except (ValueError, RecursionError) as problem:
+    except ValueError as problem:
         raw = text[body:end].strip()
         found = _NAME.search(raw)
         error = f"{_explain(problem)}; {_FORM}"
@@ -80,12 +78,6 @@ def _check(value: object) -> tuple[str, dict[str, Json]]:
     if not isinstance(arguments, dict):
         found = _kind(arguments) if arguments is not None else "missing"
         raise ValueError(f'"arguments" must be a JSON object, found {found}')
-    if _depth(value) > _MAX_DEPTH:
-        raise ValueError(f"arguments are nested deeper than {_MAX_DEPTH} levels")
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError("a string holds half of a surrogate pair") from None
     return name, arguments
 
 
@@ -94,33 +86,7 @@ def _kind(value: object) -> str:
     return names.get(type(value), "null")
 
 
-def _depth(value: object) -> int:
-    deepest, pending = 0, [(value, 1)]
-    while pending:
-        node, depth = pending.pop()
-        deepest = max(deepest, depth)
-        children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-        pending.extend((child, depth + 1) for child in children)
-    return deepest
-
-
-def _explain(problem: Exception) -> str:
-    if isinstance(problem, RecursionError):
-        return f"arguments are nested deeper than {_MAX_DEPTH} levels"
+def _explain(problem: ValueError) -> str:
     if isinstance(problem, json.JSONDecodeError):
         return f"the call is not valid JSON: {problem.msg} at character {problem.pos}"
     return str(problem)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {text[:40]} is too large")
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)

@@ -17,6 +17,10 @@ _PLACE = "REPLY-GOES-HERE"
 _ENDINGS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>")
 
 
+DATE = "26 Jul 2024"
+"""What templates that tell the date (Llama 3.2) tell: their own default, whatever the host's clock says."""
+
+
 class TemplateChat:
     """Renders through `apply_chat_template`; data is made inert before the template sees it.
 
@@ -95,6 +99,7 @@ class TemplateChat:
             tools=[self._tool(t) for t in tools] or None,
             tokenize=False,
             add_generation_prompt=cue,
+            date_string=DATE,
         )
         return text
 
@@ -102,7 +107,7 @@ class TemplateChat:
         content = self._inert.text(message.content)
         shown: dict[str, Any] = {"role": message.role, "content": content}
         if message.tool_call_id:
-            shown["tool_call_id"] = message.tool_call_id
+            shown["tool_call_id"] = self._inert.text(message.tool_call_id)
         unread = [
             f"<tool_call>{self._inert.text(c.raw)}</tool_call>" for c in message.tool_calls if c.arguments is None
         ]
@@ -110,11 +115,12 @@ class TemplateChat:
             shown["content"] = "\n".join([*([content] if content else []), *unread])
         calls = [c for c in message.tool_calls if c.arguments is not None]
         if calls:
-            shown["tool_calls"] = [
-                {"type": "function", "id": c.id, "function": {"name": c.name, "arguments": self._data(c.arguments)}}
-                for c in calls
-            ]
+            shown["tool_calls"] = [self._call(c) for c in calls]
         return shown
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        function = {"name": self._inert.text(call.name), "arguments": self._data(call.arguments)}
+        return {"type": "function", "id": self._inert.text(call.id), "function": function}
 
     def _tool(self, tool: ToolSpec) -> dict[str, Any]:
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

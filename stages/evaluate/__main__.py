@@ -6,13 +6,12 @@ and scoring code, without a model. `python -m stages.evaluate compare A B` compa
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from stages.artifacts import DATA, REPORTS, ArtifactError, read_json, write_json
+from stages.artifacts import DATA, REPORTS, ArtifactError, damaged, read_json, remove_directory, write_json
 from stages.episodes import ScoredEpisode, Scorer
 from stages.evaluate.benchmark import Benchmark, BenchmarkUnavailableError
 from stages.evaluate.compare_command import compare
@@ -53,7 +52,7 @@ def main(ctx: StageContext[EvaluateParams]) -> Sequence[Path]:
     }
     write_scores(DATA / "scores", results.sets, results.tables, ctx.stamp)
     write_json(COSTS, results.costs)
-    shutil.rmtree(UNFINISHED, ignore_errors=True)
+    remove_directory(UNFINISHED)
     _track(ctx, results.sets)
     told = {"suite": ctx.params.suite, "rows_too_long": results.rows_too_long, "unavailable": unavailable}
     tables = {prepared.name: (prepared.benchmark, results.tables[prepared.name]) for prepared in ready}
@@ -72,14 +71,17 @@ def rescore(ctx: StageContext[EvaluateParams]) -> Sequence[Path]:
     """Score the stored rows again."""
     scorer, source = scorer_for(ctx), DATA / "scores"
     old = read_json(METRICS)
+    try:
+        told, about = {key: old[key] for key in ("suite", "rows_too_long", "unavailable")}, dict(old["benchmarks"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(METRICS, f"it holds no figures of a run: {error!r}") from None
     sets = {
         name: {agent: [_again(episode, scorer) for episode in episodes] for agent, episodes in played.items()}
         for name, played in read_sets(source, ctx.catalog.fingerprint).items()
     }
     tables = {name: _rescored(ctx, name, rows) for name, rows in read_tables(source).items()}
     write_scores(source, sets, {name: rows for name, (_, rows) in tables.items()}, ctx.stamp)
-    told = {key: old[key] for key in ("suite", "rows_too_long", "unavailable")}
-    return _publish(ctx, sets, tables, old["benchmarks"], told)
+    return _publish(ctx, sets, tables, about, told)
 
 
 def _again(episode: ScoredEpisode, scorer: Scorer) -> ScoredEpisode:

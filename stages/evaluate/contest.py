@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.artifacts import DATA
 from stages.dataset import RlRow
 from stages.episodes import ScoredEpisode
 from stages.evaluate.heldout import row_sets
@@ -17,8 +19,11 @@ from stages.evaluate.runner import Prepared, play_hosted, play_local, play_scrip
 from stages.evaluate.store import FLOOR, AgentRow
 from stages.evaluate.suites import row_sizes
 from stages.params import EvaluateParams
+from stages.reward.rules import RewardRules
 from stages.skills import scorer_for
+from stages.skills.library import LIBRARY
 from stages.stage import StageContext
+from stages.tracking.digest import sha256
 from stages.train.params import TrainParams
 
 if TYPE_CHECKING:
@@ -95,11 +100,21 @@ class Contest:
 
         return load_policy(self._train.policy.model_copy(update={"base": str(entrant.weights)}))
 
+    def _made_of(self, weights: Path) -> str:
+        """All that a local policy's replies depend on: its weights, and how they are loaded and spoken to."""
+        return f"{weights_digest(weights)} {self._train.policy.model_dump_json()} {self._library}"
+
+    @cached_property
+    def _library(self) -> str:
+        """Digest of the skill library, where rewards depend on it."""
+        judged = self._ctx.block(RewardRules, "reward").needs_judge
+        return sha256(DATA / LIBRARY) if judged else ""
+
     def _rows(self, entrant: Entrant, policy: Policy | None) -> None:
         for name, player in self._players:
             with self._ctx.progress(f"Unseen {name}, {entrant.name}", total=len(player.rows)) as bar:
                 if entrant.weights is not None:
-                    episodes = player.local(entrant.name, policy, weights_digest(entrant.weights), bar)
+                    episodes = player.local(entrant.name, policy, self._made_of(entrant.weights), bar)
                 elif entrant.hosted is not None:
                     episodes = player.hosted(entrant.name, entrant.hosted, bar)
                 else:
@@ -115,8 +130,8 @@ class Contest:
         with self._ctx.progress(f"{prepared.name}, {entrant.name}", total=len(prepared.tasks)) as bar:
             if entrant.weights is not None:
                 sampling = self._sampling.model_copy(update={"max_context": params.max_context})
-                digest = weights_digest(entrant.weights)
-                played = play_local(prepared, entrant.name, policy, digest, params, sampling, seed, bar)
+                made_of = self._made_of(entrant.weights)
+                played = play_local(prepared, entrant.name, policy, made_of, params, sampling, seed, bar)
             elif entrant.hosted is not None:
                 played = play_hosted(prepared, entrant.name, entrant.hosted, params, seed, bar)
             else:

@@ -1,7 +1,8 @@
 """Finished tasks, one JSON line each, written as they finish: a killed run goes on with those that are missing.
 
-A line that was cut off by the kill is dropped. What a journal is of (weights, settings, tasks) is in its name,
-so another run never picks it up.
+A line that was cut off by the kill is dropped. Each line holds the digest of the rest of it: from one that was
+damaged on, the tasks are played again. What a journal is of (weights, settings, tasks) is in its name, so another
+run never picks it up.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from stages.artifacts import DATA
+from rich.text import Text
+
+from stages.artifacts import DATA, dump
+from stages.progress import error_console
 
 UNFINISHED = DATA / ".unfinished" / "evaluate"
 
@@ -36,8 +40,12 @@ class Journal:
         for line in path.read_bytes().splitlines(keepends=True) if path.exists() else ():
             if not line.endswith(b"\n"):
                 break
+            entry = _entry(line)
+            if entry is None:
+                told = f"{path} is damaged after {len(self.rows)} rows: what follows is played again"
+                error_console().print(Text(told), soft_wrap=True)
+                break
             whole += line
-            entry = json.loads(line)
             self._remember(entry["row"], entry["took"])
         if path.exists():
             with path.open("r+b") as file:
@@ -51,11 +59,25 @@ class Journal:
         self._remember(dict(row), took)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"took": dict(took), "row": row}, ensure_ascii=False, allow_nan=False) + "\n")
+            file.write(_line({"took": dict(took), "row": dict(row)}) + "\n")
 
     def _remember(self, row: dict[str, Any], took: Mapping[str, float]) -> None:
         self.rows[row[self._key]] = row
         self.took.update(took)
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(dump(entry).encode()).hexdigest()[:16]
+    return json.dumps({**entry, "digest": digest}, ensure_ascii=False, allow_nan=False)
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """What a line holds, or None if it isn't as it was written."""
+    try:
+        entry: Any = json.loads(line)
+        return entry if _line({"took": entry["took"], "row": entry["row"]}).encode() == line.rstrip(b"\n") else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 def journal_path(place: str, agent: str, made_from: Iterable[str | bytes]) -> Path:

@@ -12,7 +12,8 @@ from dataclasses import asdict
 from typing import Any
 
 from servers.kernel.catalog import Catalog
-from stages.dataset import RlRow
+from stages.artifacts import dump
+from stages.dataset import RlRow, row_to_plain
 from stages.episodes import ScoredEpisode, Scorer, episode_from_row, episode_to_row
 from stages.evaluate.benchmark import TaskResult
 from stages.evaluate.journal import Journal, journal_path
@@ -110,8 +111,8 @@ class RowPlayer:
         return [self._benchmark.scored(agent, task, result) for task, result in zip(tasks, results, strict=True)]
 
     def _journal(self, agent: str, made_from: Sequence[str]) -> Journal:
-        ids = "\n".join(row.id for row in self.rows)
-        parts = (self._catalog.fingerprint, ids, str(self._seed), self._scorer.rules.model_dump_json(), *made_from)
+        rows = dump([row_to_plain(row) for row in self.rows])
+        parts = (self._catalog.fingerprint, rows, str(self._seed), self._scorer.rules.model_dump_json(), *made_from)
         return Journal(journal_path(f"rows_{self._name}", agent, parts), "row")
 
     def _in_order(self, agent: str, journal: Journal) -> list[ScoredEpisode]:

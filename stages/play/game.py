@@ -15,6 +15,7 @@ from stages.dataset import RlRow
 from stages.episodes import Scorer
 from stages.play.changes import between, lines
 from stages.play.line import LineError, arguments_of, asked, command_of, hint, kind_of
+from stages.progress import visible
 from stages.records import Message, ToolCall, ToolSpec
 from stages.rollout import Episode, episode_for, visible_spec
 
@@ -107,7 +108,7 @@ class Game:
             self._say("nothing differs from the start of the world")
 
     def _say(self, text: str) -> None:
-        self._out.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._out.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def free_episode(catalog: Catalog, seed: int) -> Episode:
@@ -125,9 +126,9 @@ def show_task(row: RlRow, out: Console) -> None:
     """Print what was said before, the request last, and the tools that are shown."""
     for message in row.messages:
         calls = "".join(f"\n  {call.name} {json.dumps(call.arguments)}" for call in message.tool_calls)
-        out.print(f"{message.role}: {message.content}{calls}", markup=False, highlight=False, soft_wrap=True)
+        out.print(visible(f"{message.role}: {message.content}{calls}"), markup=False, highlight=False, soft_wrap=True)
     names = ", ".join(_names(row.tools))
-    out.print(f"tools: {names}", markup=False, highlight=False, soft_wrap=True)
+    out.print(visible(f"tools: {names}"), markup=False, highlight=False, soft_wrap=True)
 
 
 def show_reward(row: RlRow, episode: Episode, scorer: Scorer, out: Console) -> float:

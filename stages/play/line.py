@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from servers.kernel.tool import Parameter, Tool
+from stages.foreign import read_json
 
 
 class LineError(ValueError):
@@ -40,7 +40,7 @@ def arguments_of(text: str) -> dict[str, Any]:
         LineError: it is none.
     """
     try:
-        given = json.loads(text)
+        given = read_json(text)
     except ValueError as error:
         raise LineError(f'the arguments are not JSON ({error}); write them as {{"name": "value"}}') from None
     if not isinstance(given, dict):
@@ -81,7 +81,7 @@ def value_of(parameter: Parameter, text: str) -> Any:
     if _is_text(parameter.schema):
         return text
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         raise LineError(f"that is no {kind_of(parameter.schema)}") from None
 

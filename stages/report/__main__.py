@@ -28,12 +28,13 @@ def write_report(inputs: Inputs) -> Sequence[Path]:
     """Write the pages with their pictures and data, or none of them.
 
     Raises:
-        ArtifactError: an input is missing, damaged or of another shape.
+        ArtifactError: an input is missing, damaged, of another shape or of other servers than the rest.
     """
     reports, title = inputs.reports, inputs.params.title
     plots, viewer = reports / "plots", reports / "viewer"
     page, board, skills = (reports / name for name in ("index.html", "leaderboard.html", "skills.html"))
-    subtitle = f"Servers {inputs.metrics('bootstrap')['fingerprint']}, seed {inputs.seed}"
+    inputs.require_one_run()
+    subtitle = f"Servers {inputs.fingerprint}, seed {inputs.seed}"
     with replaced_directory(plots) as pictures, replaced_directory(viewer) as shards:
         plotter = Plotter(pictures, plots.name)
         sections, prototypes = build_sections(inputs, plotter), skill_sections(inputs, plotter)

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from servers.kernel.catalog import Catalog, load_catalog
-from stages.artifacts import DATA, REPORTS, ArtifactError, read_json
+from stages.artifacts import DATA, REPORTS, ArtifactError, read_json, readable_table, require_fingerprint
 from stages.params import DEFAULT_SEED, ReportParams
 
 STREAMED = 1_000
@@ -33,6 +33,29 @@ class Inputs:
     seed: int = DEFAULT_SEED
     params: ReportParams = field(default_factory=ReportParams)
     catalog: Catalog = field(default_factory=load_catalog)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The servers of the run, as bootstrap published them.
+
+        Raises:
+            ArtifactError: its metrics are missing or damaged, or don't say.
+        """
+        found = self.metrics("bootstrap").get("fingerprint")
+        if not isinstance(found, str):
+            path = self.reports / "metrics" / "bootstrap.json"
+            raise ArtifactError(f"{path} names no servers: run `python -m stages.bootstrap` again")
+        return found
+
+    def require_one_run(self) -> None:
+        """Check that every table at hand is whole and was made with the servers of the run.
+
+        Raises:
+            ArtifactError: one is damaged or was made with others.
+        """
+        for path in sorted(self.data.glob("*/*.parquet")):
+            with _readable(path) as file:
+                require_fingerprint(path, file.schema_arrow, self.fingerprint)
 
     def metrics(self, stage: str) -> Mapping[str, Any]:
         """The metrics of a stage.
@@ -81,25 +104,23 @@ class Inputs:
         """The lines of a JSON-lines log under `data/policy`; none if an optional one is missing.
 
         Raises:
-            ArtifactError: the log is missing or a line is no JSON.
+            ArtifactError: the log is missing or empty, or a line is no JSON.
         """
         path = self.data / "policy" / name
         try:
-            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+            lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
         except FileNotFoundError:
             if optional:
                 return []
             raise ArtifactError(f"{path} is missing: run `python -m stages.train`") from None
         except ValueError as error:
             raise ArtifactError(f"{path} is damaged ({error}): run `python -m stages.train` again") from None
+        if not lines:
+            raise ArtifactError(f"{path} is damaged (it is empty): run `python -m stages.train` again")
+        return lines
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[pq.ParquetFile]:
-    try:
-        with pq.ParquetFile(path) as file:
-            yield file
-    except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing: run the stage that makes it (see dvc.yaml)") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise ArtifactError(f"{path} is damaged ({error}): remove it and run its stage again") from None
+    with readable_table(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        yield file

@@ -3,7 +3,8 @@
 Two requests share an answer only if nothing that a provider is sent differs, down to the order of keys in a
 schema. The key is a digest, so neither prompts nor addresses are stored, and API keys are no part of a request
 at all. Only usable answers are kept. The file is in WAL mode: several processes may use it, and one that is
-killed loses at most the answer that it was writing. A damaged file is set aside and a new one begun.
+killed loses at most the answer that it was writing. A damaged file is set aside and a new one begun; a damaged
+answer, which its digest tells, is asked for again.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Cache:
         self._path = path
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
+        self._told = False
         self._run(lambda connection: connection)
 
     def get(self, key: str) -> dict[str, Any] | None:
@@ -53,12 +55,23 @@ class Cache:
         found = self._run(lambda c: c.execute("SELECT answer FROM answers WHERE request = ?", (key,)).fetchone())
         if found is None:
             return None
-        answer: dict[str, Any] = json.loads(found[0])
-        return answer
+        try:
+            entry = json.loads(found[0])
+            answer: dict[str, Any] = entry["answer"]
+            if entry["digest"] == digest(answer):
+                return answer
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass
+        if not self._told:
+            message = f"teacher.cache: an answer in {self._path} is damaged; such answers are asked for again"
+            error_console().print(Text(message), soft_wrap=True)
+        self._told = True
+        self._run(lambda c: c.execute("DELETE FROM answers WHERE request = ?", (key,)))
+        return None
 
     def put(self, key: str, answer: Mapping[str, Any]) -> None:
         """Keep an answer; the first one of a key stays."""
-        row = (key, json.dumps(answer, ensure_ascii=False))
+        row = (key, json.dumps({"digest": digest(answer), "answer": answer}, ensure_ascii=False))
         self._run(lambda c: c.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", row))
 
     def close(self) -> None:

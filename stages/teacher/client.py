@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -19,6 +20,15 @@ from stages.teacher.pricing import cost_of, rough_tokens
 from stages.teacher.provider import is_scripted, load_litellm
 from stages.teacher.retry import failure_of, retry_after_of, with_attempts
 from stages.teacher.wire import SaidCall, assistant_message, from_openai, function, to_openai
+
+MOST_TOKENS = 100_000_000
+"""Tokens of one answer, as its provider counts them; no model reads or writes so many."""
+
+LONGEST_ANSWER = 1_000_000
+"""Characters of one answer's text, names and arguments."""
+
+OVERTIME = 30.0
+"""Seconds beyond `timeout` after which an answer is given up whose every piece came in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +180,13 @@ class Teacher:
         if self._shared.budget:
             self._shared.budget.check(self._shared.ledger)
         self._usage.requests += 1
+        seconds = self.params.timeout
         try:
-            return await self._litellm.acompletion(**request, timeout=self.params.timeout, num_retries=0, max_retries=0)
+            async with asyncio.timeout(seconds + OVERTIME):
+                return await self._litellm.acompletion(**request, timeout=seconds, num_retries=0, max_retries=0)
+        except TimeoutError:
+            cause = f"the answer was not whole after {seconds + OVERTIME:g} s"
+            raise TeacherError(self.params.model, Failure.TIMEOUT, cause) from None
         except self._openai.OpenAIError as error:  # what all of LiteLLM's exceptions derive from
             cause = f"{type(error).__name__}: {error}"
             raise TeacherError(self.params.model, failure_of(error), cause, retry_after_of(error)) from None
@@ -180,6 +195,8 @@ class Teacher:
         """Enter into the accounts what a response cost, usable or not, and read it."""
         used = getattr(response, "usage", None)
         prompt, completion = getattr(used, "prompt_tokens", 0) or 0, getattr(used, "completion_tokens", 0) or 0
+        if not (0 <= prompt <= MOST_TOKENS and 0 <= completion <= MOST_TOKENS):
+            raise TeacherError(self.params.model, Failure.UNREADABLE, "the answer's count of its tokens cannot be true")
         cost = 0.0 if self.is_scripted else cost_of(response, self.params, prompt, completion)
         self._usage.prompt_tokens += prompt
         self._usage.completion_tokens += completion
@@ -188,9 +205,14 @@ class Teacher:
             self._shared.budget.pay(cost)
         try:
             choice = response.choices[0]
-            return Completion(from_openai(choice.message), prompt, completion, cost, choice.finish_reason == "length")
+            said = from_openai(choice.message)
+            done = Completion(said, prompt, completion, cost, choice.finish_reason == "length")
         except (AttributeError, IndexError, TypeError) as error:
             raise TeacherError(self.params.model, Failure.UNREADABLE, f"no message in the answer ({error})") from None
+        size = len(said.content) + sum(len(call.name) + len(call.raw) for call in said.tool_calls)
+        if size > LONGEST_ANSWER:
+            raise TeacherError(self.params.model, Failure.UNREADABLE, f"the answer has {size:,} characters")
+        return done
 
     def _check(self, done: Completion, whole: bool) -> None:
         model = self.params.model

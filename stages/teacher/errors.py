@@ -12,6 +12,7 @@ import re
 from enum import StrEnum
 
 from stages.artifacts import ArtifactError
+from stages.progress import visible
 
 LONGEST = 500
 """Characters of a provider's words that a message repeats."""
@@ -49,7 +50,7 @@ class TeacherError(Exception):
     """
 
     def __init__(self, model: str, reason: Failure, cause: str, retry_after: float | None = None) -> None:
-        super().__init__(f"{model}: {reason}: {without_secrets(' '.join(cause.split()))[:LONGEST]}")
+        super().__init__(f"{model}: {reason}: {visible(without_secrets(' '.join(cause.split())))[:LONGEST]}")
         self.reason = reason
         self.retry_after = retry_after
 

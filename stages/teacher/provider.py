@@ -22,6 +22,7 @@ def load_litellm() -> Any:
             content = scripted.write(options["optional_params"]["script"], messages)
             response = ModelResponse()
             response.choices = [Choices(finish_reason="stop", message=LiteLlmMessage(**content))]
+            response._hidden_params["response_cost"] = 0.0  # else LiteLLM searches its price table at length
             return response
 
     litellm.telemetry = False

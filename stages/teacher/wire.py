@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from stages.foreign import paired, read_json
 from stages.records import Json, Message, ToolCall, ToolSpec
+from stages.teacher.errors import without_secrets
 
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)\s*", re.DOTALL)
 
@@ -45,17 +47,17 @@ def to_openai(message: Message) -> dict[str, Any]:
 
 
 def from_openai(message: Any) -> Message:
-    """An assistant message from the wire format."""
+    """An assistant message from the wire format; a key of ours that the provider repeats is masked."""
     calls = (
-        SaidCall(call.id or "", call.function.name or "", call.function.arguments or "")
+        SaidCall(*(without_secrets(part or "") for part in (call.id, call.function.name, call.function.arguments)))
         for call in message.tool_calls or ()
     )
-    return assistant_message(message.content or "", calls)
+    return assistant_message(without_secrets(message.content or ""), calls)
 
 
 def assistant_message(content: str, calls: Iterable[SaidCall]) -> Message:
     """What an assistant said; arguments that are no JSON object are kept as raw text."""
-    return Message("assistant", _THINKING.sub("", content).strip(), tuple(_read(call) for call in calls))
+    return Message("assistant", _THINKING.sub("", paired(content)).strip(), tuple(_read(call) for call in calls))
 
 
 def function(tool: ToolSpec) -> dict[str, Any]:
@@ -68,13 +70,13 @@ def function(tool: ToolSpec) -> dict[str, Any]:
 
 def _read(call: SaidCall) -> ToolCall:
     arguments, error = _arguments(call.arguments)
-    return ToolCall(call.id, call.name, arguments, call.arguments, error)
+    return ToolCall(paired(call.id), paired(call.name), arguments, paired(call.arguments), error)
 
 
 def _arguments(text: str) -> tuple[dict[str, Json] | None, str]:
     try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError) as error:
+        value = read_json(text or "{}")
+    except ValueError as error:
         return None, f"The arguments are not JSON: {error}"
     if not isinstance(value, dict):
         return None, "The arguments must be a JSON object."

@@ -6,6 +6,6 @@ from. `models` and `traces` add to a run what more there is to look at; they are
 
 from stages.tracking.database import DATABASE, tracking_uri
 from stages.tracking.digest import sha256
-from stages.tracking.tracker import MetricError, Target, Tracker, flat, tracker_for
+from stages.tracking.tracker import Target, Tracker, flat, tracker_for
 
-__all__ = ["DATABASE", "MetricError", "Target", "Tracker", "flat", "sha256", "tracker_for", "tracking_uri"]
+__all__ = ["DATABASE", "Target", "Tracker", "flat", "sha256", "tracker_for", "tracking_uri"]

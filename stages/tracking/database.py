@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ QUIET = {
     "MLFLOW_ENABLE_ASYNC_TRACE_LOGGING": "false",
 }
 _SQLITE = "sqlite:///"
+_HEAD = 32  # bytes of SQLite's header up to the page count; the page size is in it too
 
 
 class DatabaseError(Exception):
@@ -90,6 +91,12 @@ def connect(uri: str) -> MlflowClient:
     return MlflowClient(uri, uri)
 
 
+def experiment_id(client: MlflowClient, name: str) -> str:
+    """The id of an experiment, which is created if it is not there yet."""
+    found = client.get_experiment_by_name(name)
+    return str(found.experiment_id if found else client.create_experiment(name))
+
+
 def _create(path: Path) -> None:
     from mlflow.tracking import MlflowClient
 
@@ -101,17 +108,21 @@ def _create(path: Path) -> None:
 
 
 def _require_complete(path: Path) -> None:
-    try:
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-        try:
-            revisions = connection.execute("select version_num from alembic_version").fetchall()
-            connection.execute("select count(*) from experiments").fetchall()
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        found = str(error)
+    """Look at the file's length and its schema: what a killed copy or a full disk cut off shows in the former."""
+    found = ""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    page, pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
+    whole = (65536 if page == 1 else page) * pages
+    if path.stat().st_size < whole:
+        found = f"{path.stat().st_size:,} of {whole:,} bytes are there"
     else:
-        if revisions:
-            return
-        found = "its schema has no version"
-    raise DatabaseError(f"{path} is no complete MLflow database ({found}): move it away, a new one is made then")
+        try:
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+                revisions = connection.execute("select version_num from alembic_version").fetchall()
+                connection.execute("select count(*) from experiments").fetchall()
+                found = "" if revisions else "its schema has no version"
+        except sqlite3.Error as error:
+            found = str(error)
+    if found:
+        raise DatabaseError(f"{path} is no complete MLflow database ({found}): move it away, a new one is made then")

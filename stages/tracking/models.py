@@ -14,11 +14,11 @@ import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from stages.artifacts import write_text
 from stages.params import BootstrapParams
@@ -40,14 +40,21 @@ _PACKAGED_LICENCES = {BootstrapParams().policy: "apache-2.0"}
 _UNKNOWN = "unknown: that of the base model"
 
 
+def _inside(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or not path.parts or ".." in path.parts:
+        raise ValueError("must be a path inside the policy's directory")
+    return name
+
+
 class WeightsFile(BaseModel):
-    """One file of a policy."""
+    """One file of a policy; its name leads nowhere outside, whoever wrote the reference."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str
+    name: Annotated[str, AfterValidator(_inside)]
     size: int
-    md5: str
+    md5: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 
 
 class Reference(BaseModel):

@@ -1,14 +1,16 @@
-"""What a run was made from: the git revision, DVC's lock, and the stage's inputs as MLflow datasets."""
+"""What a run was made from: the git revision, DVC's lock, the stage's inputs as MLflow datasets, and who started it."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
+from pydantic import TypeAdapter
 
 from stages.tracking.digest import sha256
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from mlflow.entities import DatasetInput
 
 PIPELINE, LOCK = Path("dvc.yaml"), Path("dvc.lock")
+TAGS = "PROVE_RUN_TAGS"
+"""The environment variable in which a flow hands a stage the tags of its run, a JSON object of texts."""
+
 _DIGEST_LENGTH = 32  # MLflow takes 36
 
 
@@ -31,6 +36,15 @@ def revision() -> dict[str, str]:
 def lock_hash() -> dict[str, str]:
     """The SHA-256 of `dvc.lock` as it was when the stage began; empty where there is none."""
     return {"dvc.lock": sha256(LOCK)} if LOCK.is_file() else {}
+
+
+def given_tags() -> dict[str, str]:
+    """The tags that a flow wants on the run, such as its parent's id.
+
+    Raises:
+        ValueError: the variable holds something else.
+    """
+    return TypeAdapter(dict[str, str]).validate_json(os.environ.get(TAGS) or "{}")
 
 
 def inputs(stage: str) -> Iterator[DatasetInput]:

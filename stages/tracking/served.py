@@ -41,8 +41,9 @@ class ServedPolicy:
 
         from stages.chat import chat_format
 
-        self._network: Any = AutoModelForCausalLM.from_pretrained(weights).eval()
-        self._chat = chat_format(AutoTokenizer.from_pretrained(weights), described=reference.tool_summaries)
+        self._network: Any = AutoModelForCausalLM.from_pretrained(weights, trust_remote_code=False).eval()
+        tokenizer = AutoTokenizer.from_pretrained(weights, trust_remote_code=False)
+        self._chat = chat_format(tokenizer, described=reference.tool_summaries)
 
     def predict(self, model_input: pd.DataFrame, params: Any = None) -> pd.DataFrame:
         """One reply for each row."""

@@ -25,9 +25,9 @@ from rich.text import Text
 
 from stages.progress import error_console
 from stages.teacher.errors import without_secrets
-from stages.tracking.database import connect, exclusive, tracking_uri
+from stages.tracking.database import connect, exclusive, experiment_id, tracking_uri
 from stages.tracking.digest import sha256
-from stages.tracking.provenance import inputs, lock_hash, revision
+from stages.tracking.provenance import given_tags, inputs, lock_hash, revision
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -52,16 +52,12 @@ class Target(NamedTuple):
 Attachment: TypeAlias = Callable[[Target], None]
 
 
-class MetricError(Exception):
-    """A metric is not a finite number; the message names it and its step."""
-
-
 class Tracker:
     """Collects what one execution of a stage has to tell, and writes it to MLflow.
 
     Args:
         stage: the stage's name; its runs are in the experiment `prove/<stage>`.
-        enabled: whether to write; metrics are checked in any case.
+        enabled: whether to write; metrics that are no numbers are told in any case.
     """
 
     def __init__(self, stage: str, *, enabled: bool = True) -> None:
@@ -75,6 +71,7 @@ class Tracker:
         self._params: dict[str, str] = {}
         self._tags: dict[str, str] = lock_hash() if enabled else {}
         self._attachments: list[Attachment] = []
+        self._not_numbers: set[str] = set()
 
     @property
     def started(self) -> bool:
@@ -84,26 +81,25 @@ class Tracker:
     def log_metrics(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Note metrics; those without a step also appear in the stage's final table.
 
-        Raises:
-            MetricError: a value is no finite number. None of the values is noted then.
+        A value that is no finite number is left out and told, once for each name.
         """
-        checked = {name: _finite(name, value, step) for name, value in values.items()}
+        known = {name: float(value) for name, value in values.items() if self._is_finite(name, value, step)}
         if step is None:
-            self.latest.update(checked)
+            self.latest.update(known)
         if not self._enabled:
             return
-        self._note_metrics(checked, step or 0)
+        self._note_metrics(known, step or 0)
         if time.monotonic() - self._flushed > FLUSH_SECONDS:
             self._write(None)
 
     def log_params(self, values: Mapping[str, Any]) -> None:
         """Note parameters; nested mappings get dotted names. The first value of a name holds."""
         for name, value in flat(values):
-            self._params.setdefault(_safe(name), masked(str(value))[:_VALUE_LENGTH])
+            self._params.setdefault(safe_name(name), masked(str(value))[:_VALUE_LENGTH])
 
     def set_tags(self, values: Mapping[str, str]) -> None:
         """Note tags of the run."""
-        self._tags.update({_safe(name): masked(value)[:_VALUE_LENGTH] for name, value in values.items()})
+        self._tags.update({safe_name(name): masked(value)[:_VALUE_LENGTH] for name, value in values.items()})
 
     def log_hashes(self, outputs: Iterable[Path]) -> None:
         """Note the SHA-256 of files and directories, as tags `sha256/<path>`."""
@@ -121,8 +117,18 @@ class Tracker:
             self._note_metrics(self._cost(), 0)
         self._write(status)
 
+    def _is_finite(self, name: str, value: float, step: int | None) -> bool:
+        if math.isfinite(value):
+            return True
+        if name not in self._not_numbers:
+            self._not_numbers.add(name)
+            where = "" if step is None else f" at step {step}"
+            message = f"{self._stage}: metric {name}{where} is {value}, not a finite number: it is left out"
+            error_console().print(Text(message), soft_wrap=True)
+        return False
+
     def _note_metrics(self, values: Mapping[str, float], step: int) -> None:
-        self._metrics.extend((_safe(name), value, _now(), step) for name, value in values.items())
+        self._metrics.extend((safe_name(name), value, _now(), step) for name, value in values.items())
 
     def _cost(self) -> dict[str, float]:
         """Wall and processor seconds of this process and its children, and the most memory that one of them held."""
@@ -151,10 +157,10 @@ class Tracker:
 
     def _open(self) -> Target:
         client = connect(tracking_uri())
-        experiment = _experiment(client, f"prove/{self._stage}")
+        experiment = experiment_id(client, f"prove/{self._stage}")
         name = f"{self._stage} {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self._start / 1000))}"
-        tags = {"mlflow.source.name": f"stages.{self._stage}", **revision()}
-        run = client.create_run(experiment, self._start, tags, name).info.run_id
+        known = {"mlflow.runName": name, "mlflow.source.name": f"stages.{self._stage}"}
+        run = client.create_run(experiment, self._start, {**known, **revision(), **given_tags()}).info.run_id
         client.log_inputs(run, list(inputs(self._stage)))
         return Target(client, run, experiment)
 
@@ -202,14 +208,8 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield f"{prefix}{name}", value
 
 
-def _finite(name: str, value: float, step: int | None) -> float:
-    if not math.isfinite(value):
-        where = "" if step is None else f" at step {step}"
-        raise MetricError(f"metric {name}{where} is {value}, not a finite number: find out why before logging it")
-    return float(value)
-
-
-def _safe(name: str) -> str:
+def safe_name(name: str) -> str:
+    """The name as MLflow accepts it for metrics, parameters and tags."""
     return _UNSAFE.sub("_", name)[:250]
 
 
@@ -221,8 +221,3 @@ def _batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
-
-
-def _experiment(client: MlflowClient, name: str) -> str:
-    found = client.get_experiment_by_name(name)
-    return str(found.experiment_id if found else client.create_experiment(name))

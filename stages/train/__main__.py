@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.artifacts import DATA, REPORTS, replaced_directory, write_json, write_table
+from stages.artifacts import DATA, REPORTS, remove_directory, replaced_directory, write_json, write_table
 from stages.episodes import EPISODES, episode_from_row
 from stages.stage import StageContext, run_stage
 from stages.tracking.models import log_policy
@@ -47,7 +47,7 @@ def main(ctx: StageContext[TrainParams]) -> Sequence[Path]:
     metrics = trainer.metrics | _last(DATA / "policy" / "grpo_log.jsonl")
     write_json(REPORTS / "metrics" / "train.json", metrics)
     ctx.log_metrics(metrics)
-    shutil.rmtree(trainer.work.parent)
+    remove_directory(trainer.work.parent)
     return [DATA / "policy", DATA / "rollouts", REPORTS / "metrics" / "train.json"]
 
 

@@ -136,16 +136,14 @@ def _begun(chat: ChatFormat, episode: Episode, hint: str) -> _Live:
     plain = tuple(chat.opening(episode.tools, episode.messages))
     if not hint:
         return _Live(episode, plain)
-    system, rest = _parted(episode.messages)
-    told = Message("system", f"{system}\n{hint}".strip())
-    return _Live(episode, tuple(chat.opening(episode.tools, [told, *rest])), plain)
+    return _Live(episode, tuple(chat.opening(episode.tools, hinted(episode.messages, hint))), plain)
 
 
-def _parted(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
-    """The system prompt and the other messages."""
-    if messages and messages[0].role == "system":
-        return messages[0].content, messages[1:]
-    return "", messages
+def hinted(messages: Sequence[Message], hint: str) -> list[Message]:
+    """The messages with the hint at the end of the system prompt."""
+    first = messages[0] if messages and messages[0].role == "system" else None
+    told = Message("system", f"{first.content if first else ''}\n{hint}".strip())
+    return [told, *(messages[1:] if first else messages)]
 
 
 def _rounds(sampler: Sampler, chat: ChatFormat, rows: dict[int, _Live], config: SamplingConfig) -> None:

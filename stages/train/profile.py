@@ -21,7 +21,7 @@ from stages.train.batched_rollout import rollout
 from stages.train.collect import SPREAD
 from stages.train.params import ProfileParams, TrainParams
 from stages.train.policy import load_policy
-from stages.train.rl_table import rl_table
+from stages.train.tables import rl_table
 from stages.train.watch import PARTS, episode_metrics
 
 PLACES = (DATA / "policy" / "sft", DATA / "policy_base")

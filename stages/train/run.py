@@ -7,29 +7,34 @@ never picks up old checkpoints.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from stages.artifacts import DATA, ArtifactError, read_table
-from stages.dataset import SFT_ROWS, SftRow, sft_row
+from stages.artifacts import DATA, ArtifactError
+from stages.chat import Encoded
+from stages.dataset import RlRow
 from stages.params import TeacherParams
 from stages.reward.rules import RewardRules
+from stages.skills.library import LIBRARY
 from stages.stage import StageContext
-from stages.teacher.client import Teacher
-from stages.teacher.team import open_teachers
+from stages.tracking.digest import sha256
+from stages.train.checkpoint import latest_step
 from stages.train.config import GrpoConfig, SftConfig
+from stages.train.digests import DIGESTS
 from stages.train.journal import Journal
 from stages.train.order import mixed_seed
 from stages.train.params import TrainParams
+from stages.train.phases import Phases
 from stages.train.policy import load_chat, load_policy
 from stages.train.reinforce import Reinforcement
-from stages.train.rl_table import rl_table
 from stages.train.rows import encode_sft
 from stages.train.sft import sft_steps, train_sft
-from stages.train.supervision.choice import ASKS_THE_TEACHER, signal_for
-from stages.train.supervision.demonstrations import Demonstrations
+from stages.train.supervision.choice import ASKS_THE_TEACHER
+from stages.train.supervision.opening import open_signal
+from stages.train.supervision.signal import Signal
+from stages.train.tables import rl_table, sft_table
 
 ConfigT = TypeVar("ConfigT", SftConfig, GrpoConfig)
 
@@ -46,26 +51,30 @@ class Trainer:
     def warm_start(self) -> Path:
         """Imitate the training conversations; returns the directory of the weights."""
         target, config = self.work / "sft", self._seeded(self._ctx.params.sft)
-        policy = load_policy(self._ctx.params.policy)
-        fitting = encode_sft(policy.chat, self._imitated(), config.max_length)
+        fitting = encode_sft(load_chat(self._ctx.params.policy), sft_table(self._ctx), config.max_length)
         if not fitting.rows:
             raise ArtifactError(f"no SFT row has at most {config.max_length} tokens: raise train.sft.max_length")
         self.metrics |= {"sft_rows": len(fitting.rows), "sft_rows_cut": fitting.cut}
         self.metrics["sft_rows_left_out"] = fitting.left_out
         self.metrics["sft_tokens"] = sum(len(row.ids) for row in fitting.rows)
-        if target.exists():
-            return target
-        journal = Journal(self.work / "sft_log.jsonl")
-        with self._ctx.progress("Warm start", total=sft_steps(len(fitting.rows), config)) as bar:
+        if not target.exists():
+            self.imitate(Path(self._ctx.params.policy.base), fitting.rows, config, "sft", target)
+        return target
+
+    def imitate(self, weights: Path, rows: Sequence[Encoded], config: SftConfig, name: str, target: Path) -> None:
+        """Supervised training from given weights to `target`; logs and checkpoints bear the name."""
+        policy = load_policy(self._ctx.params.policy.model_copy(update={"base": str(weights)}))
+        journal, checkpoints = Journal(self.work / f"{name}_log.jsonl"), self.work / f"{name}_checkpoints"
+        journal.require(range(1, (latest_step(checkpoints) or 0) + 1))
+        with self._ctx.progress(f"Supervised, {name}", total=sft_steps(len(rows), config)) as bar:
 
             def on_step(step: int, metrics: Mapping[str, float]) -> None:
                 journal.add(step, metrics)
-                self._ctx.log_metrics({f"sft/{key}": value for key, value in metrics.items()}, step)
+                self._ctx.log_metrics({f"{name}/{key}": value for key, value in metrics.items()}, step)
                 bar.advance(1)
 
-            train_sft(policy, fitting.rows, config, on_step=on_step, directory=self.work / "sft_checkpoints")
+            train_sft(policy, rows, config, on_step=on_step, directory=checkpoints)
         policy.save(target)
-        return target
 
     def as_given(self) -> Path:
         """The base weights as they are; returns their directory."""
@@ -83,21 +92,15 @@ class Trainer:
         fitting, too_long = rl_table(self._ctx, chat, "train")
         self.metrics |= {"rl_rows": len(fitting), "rl_rows_too_long": too_long}
         with ExitStack() as stack:
-
-            def reflector() -> Teacher:
-                block = self._ctx.block(TeacherParams, "teacher")
-                return stack.enter_context(open_teachers(block, self._ctx.name)).of("reflector")
-
-            right = Demonstrations(self._imitated())
-            signal = signal_for(params.supervision, params.signal, fitting, right, reflector)
-            phases = Reinforcement(self._ctx, self.work, fitting, signal, self._seeded(params.grpo))
+            signal = open_signal(self._ctx, fitting, stack)
+            phases = self.phases(fitting, signal, self._seeded(params.grpo))
             final = phases.run(start)
         self.metrics |= phases.metrics
         return final
 
-    def _imitated(self) -> list[SftRow]:
-        table = read_table(DATA / "dataset" / "sft.parquet", SFT_ROWS, self._ctx.catalog.fingerprint)
-        return [sft_row(row) for row in table]
+    def phases(self, rows: Sequence[RlRow], signal: Signal, config: GrpoConfig) -> Phases:
+        """The phases of GRPO, as this engine plays them."""
+        return Reinforcement(self._ctx, self.work, rows, signal, config, self.imitate)
 
     def _seeded(self, config: ConfigT) -> ConfigT:
         """The settings of a phase with the pipeline's seed mixed into its own."""
@@ -105,7 +108,12 @@ class Trainer:
 
 
 def _key(ctx: StageContext[TrainParams]) -> str:
-    digest = hashlib.sha256(ctx.stamp.params.encode())
+    digest = hashlib.sha256(f"{ctx.seed} {ctx.stamp.fingerprint} {ctx.stamp.params}".encode())
+    base = Path(ctx.params.policy.base)
+    if base.is_dir():
+        digest.update(sha256(base / DIGESTS if (base / DIGESTS).exists() else base).encode())
+    if ctx.block(RewardRules, "reward").needs_judge and (DATA / LIBRARY).exists():
+        digest.update((DATA / LIBRARY).read_bytes())
     for path in sorted((DATA / "dataset").glob("*.parquet")):
         digest.update(path.read_bytes())
     digest.update(ctx.block(RewardRules, "reward").model_dump_json().encode())

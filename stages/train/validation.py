@@ -11,7 +11,7 @@ from stages.train.journal import Journal
 from stages.train.params import TrainParams
 from stages.train.play import play
 from stages.train.policy import Policy
-from stages.train.rl_table import rl_table
+from stages.train.tables import rl_table
 from stages.train.watch import episode_metrics
 
 

@@ -49,7 +49,7 @@ def watched(policy: Policy, trajectories: list[Trajectory]) -> float:
         begin = time.perf_counter()
         control = ControlTokens(chat, policy.tokenizer)
         form_metrics(trajectories, control, chat)
-        divergence_metrics(packs, own, reference, control)
+        divergence_metrics([pack.sequences for pack in packs], own, reference, control)
         seconds.append(time.perf_counter() - begin)
     return statistics.median(seconds)
 

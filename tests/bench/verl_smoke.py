@@ -1,32 +1,35 @@
 """The cluster engine once, whole, on a CPU: python -m tests.bench.verl_smoke
 
-A tiny model is warmed up and reinforced by verl: Ray, FSDP2, our agent loop with live sessions, our reward, our loss,
-weights to the sampler, validation, a checkpoint. The run is stopped after its first checkpoint and started again; then
-the shards are merged and the weights play validation rows in the local engine.
+A tiny model is warmed up by verl's SFT trainer and reinforced by its GRPO: Ray, FSDP2, our agent loop with live
+sessions, a demonstration in each group, our reward, our loss, weights to the sampler, validation, a checkpoint. The run
+is stopped after its first checkpoint and started again; then the shards are merged and the weights play validation rows
+in the local engine. `--supervision ets` parts GRPO in two phases with a lesson between them.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from servers.kernel.catalog import load_catalog
 from stages.params import check_block
-from stages.reward.rules import RewardRules
+from stages.skills import scorer_for
 from stages.stage import StageContext
-from stages.train.__main__ import complete
+from stages.train.__main__ import main as train
 from stages.train.params import TrainParams
 from stages.train.play import play
-from stages.train.policy import load_policy
-from stages.train.rl_table import rl_table
+from stages.train.policy import Policy, load_policy
+from stages.train.tables import rl_table
+from stages.train.verl import supervise
 from stages.train.verl.merge import last_step
-from stages.train.verl.prepare import prepare
-from stages.train.verl.run import ClusterTrainer
-from stages.train.verl.supervise import supervise
+from stages.train.verl.phases import Watch
 from tests.stages.train.verl.small import write_workspace
 
 IDLE_SECONDS = 600.0
@@ -49,6 +52,11 @@ TRAIN: dict[str, Any] = {
         "sampling": {"max_new_tokens": 40, "max_context": 784, "max_rounds": 3},
     },
     "validation": {"every": 1, "before": False, "rows": 2},
+    "signal": {
+        "schedule": [1],
+        "failing": "any",
+        "lessons": {"epochs": 2, "batch_size": 2, "max_length": 512, "optim": {"lr": 1e-3, "micro_tokens": 2048}},
+    },
     "verl": {
         "device": "cpu",
         "gpus": 1,
@@ -62,67 +70,81 @@ TRAIN: dict[str, Any] = {
 
 
 class StoppedError(Exception):
-    """The first step is finished."""
+    """The first step is finished and kept."""
 
 
-def smoke(root: Path) -> dict[str, Any]:
-    """Run everything in the directory `root`; returns what was seen."""
+def smoke(root: Path, supervision: str = "ops") -> dict[str, Any]:
+    """Run everything in the directory `root`, with a stop after the first step; returns what was seen."""
+    return _inside(root, {**TRAIN, "supervision": supervision}, stopped=True)
+
+
+def short(root: Path) -> dict[str, Any]:
+    """One step of GRPO from untrained weights, its merge, and the local engine playing the result."""
+    grpo = {**TRAIN["grpo"], "steps": 1}
+    return _inside(root, {**TRAIN, "phases": ["grpo"], "supervision": "ops", "grpo": grpo}, stopped=False)
+
+
+def _inside(root: Path, block: dict[str, Any], *, stopped: bool) -> dict[str, Any]:
     write_workspace(root, load_catalog(("banking",)))
     before = Path.cwd()
     os.chdir(root)
     try:
-        return _run()
+        return _run(block, stopped=stopped)
     finally:
         os.chdir(before)
 
 
-def _run() -> dict[str, Any]:
-    document = {"bootstrap": {"servers": ["banking"]}, "train": TRAIN}
-    ctx = StageContext("train", check_block(TrainParams, TRAIN, "train"), document=document)
-    trainer, seconds = ClusterTrainer(ctx), {}
+def _run(block: dict[str, Any], *, stopped: bool) -> dict[str, Any]:
+    document = {"bootstrap": {"servers": ["banking"]}, "train": block}
+    ctx = StageContext("train", check_block(TrainParams, block, "train"), document=document)
+    seconds, reached = {}, 0
+    if stopped:
+        begin = time.monotonic()
+        reached = _killed_after_the_first_step(ctx)
+        seconds["to the stop"] = time.monotonic() - begin
     begin = time.monotonic()
-    start = trainer.warm_start()
-    seconds["warm_start"] = time.monotonic() - begin
-
-    begin = time.monotonic()
-    prepared = prepare(ctx, start, trainer.work)
-    try:
-        supervise(
-            prepared.command, prepared.variables, Path("first.log"), lambda: _until(trainer.work, 1), IDLE_SECONDS
-        )
-    except StoppedError:
-        seconds["stopped"] = time.monotonic() - begin
-    reached = last_step(trainer.work / "checkpoints")
-
-    begin = time.monotonic()
-    complete(ctx, trainer)
-    seconds["resumed"] = time.monotonic() - begin
+    train(ctx)
+    seconds["to the end"] = time.monotonic() - begin
 
     policy = load_policy(ctx.params.policy.model_copy(update={"base": "data/policy/final"}))
-    warm = load_policy(ctx.params.policy.model_copy(update={"base": "data/policy/sft"}))
-    moved = max(
-        float((new.detach() - old.detach()).abs().max())
-        for new, old in zip(policy.network.parameters(), warm.network.parameters(), strict=True)
-    )
     rows = rl_table(ctx, policy.chat, "val")[0]
-    played = play(ctx.catalog, policy, "final", rows, RewardRules(), ctx.params.grpo.sampling)
+    played = play(ctx.catalog, policy, "final", rows, scorer_for(ctx), ctx.params.grpo.sampling)
     return {
         "stopped_at": reached,
         "steps": _lines(Path("data/policy/grpo_log.jsonl")),
         "validation": _lines(Path("data/policy/validation_log.jsonl")),
-        "moved": moved,
+        "lines": {path.name: len(_lines(path)) for path in sorted(Path("data/policy").glob("*_log.jsonl"))},
+        "moved": _distance(ctx, policy, "data/policy/sft"),
         "rewards": [episode.reward.total for episode in played],
         "seconds": seconds,
     }
 
 
-def _until(work: Path, step: int) -> int:
-    """Ends the run once a step is finished, its line in the log included, which is written last."""
-    log = work / "grpo_log.jsonl"
-    reached = len(_lines(log)) if log.exists() else 0
-    if reached >= step:
-        raise StoppedError
-    return reached
+def _killed_after_the_first_step(ctx: StageContext[TrainParams]) -> int:
+    """The step of the checkpoint that the killed run leaves behind."""
+    stopping = patch.object(Watch, "__call__", _until_the_first_step(Watch.__call__))
+    with stopping, patch.object(supervise, "STOP_SECONDS", 0.0), suppress(StoppedError):  # no time to come to its end
+        train(ctx)
+    return max(last_step(path) for path in Path("data").rglob("verl/0*/checkpoints"))
+
+
+def _distance(ctx: StageContext[TrainParams], policy: Policy, start: str) -> float:
+    """How far any weight is from where GRPO started."""
+    before = load_policy(ctx.params.policy.model_copy(update={"base": start}))
+    pairs = zip(policy.network.parameters(), before.network.parameters(), strict=True)
+    return max(float((new.detach() - old.detach()).abs().max()) for new, old in pairs)
+
+
+def _until_the_first_step(watched: Any) -> Any:
+    """The watch, which ends the run once the first checkpoint of GRPO is whole."""
+
+    def watch(self: Watch) -> int:
+        if any(last_step(path) for path in Path("data").rglob("verl/0*/checkpoints")):
+            raise StoppedError
+        reached: int = watched(self)
+        return reached
+
+    return watch
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -131,8 +153,11 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Run in a scratch directory and show the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--supervision", default="ops", help="the signal beside GRPO (default: %(default)s)")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="verl-smoke-") as scratch:
-        print(json.dumps(smoke(Path(scratch)), indent=1))
+        print(json.dumps(smoke(Path(scratch), arguments.supervision), indent=1))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,15 @@ def test_empty_blocks_are_left_out(tmp_path: Path) -> None:
         ("report: [1]", "report must be a mapping"),
         ("- 1", "must hold a mapping"),
         ("a: b: c", "is not YAML"),
+        ("seed: 2026-13-45", "is not YAML: month must be in 1..12"),
+        ("seed: !!bool x", "does not fit its tag"),
+        ("seed: &a [*a]", "inside the value that it refers to"),
+        ("seed: " + "[" * 5_000, "nested deeper than 100 levels"),
+        (
+            "a: &a {k: 1}\n"
+            + "".join(f"{c}: &{c} {{<<: [{', '.join([f'*{b}'] * 9)}]}}\n" for b, c in pairwise("abcdefgh")),
+            "alias",
+        ),
     ],
 )
 def test_a_bad_document_is_refused(tmp_path: Path, text: str, message: str) -> None:

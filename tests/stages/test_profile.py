@@ -98,7 +98,7 @@ def test_a_bad_profile_is_refused_with_the_file_and_the_key(project: Path, text:
     assert complaint in str(error.value) and "bad.yaml" in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["mime", "../mine", "", "MINE"])
+@pytest.mark.parametrize("name", ["mime", "../mine", "", "MINE", "a" * 5000])
 def test_an_unknown_profile_is_refused(project: Path, name: str) -> None:
     with pytest.raises(ParamsError, match="unknown profile"):
         load_profile(name, project)

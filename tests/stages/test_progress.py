@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from stages.progress import human_size, human_time, progress, show_results
+from stages.progress import human_size, human_time, progress, show_results, visible
 
 
 class Clock:
@@ -91,3 +91,20 @@ def test_sizes(size: int, shown: str) -> None:
 @pytest.mark.parametrize(("seconds", "shown"), [(0.4, "0 s"), (75, "1 min 15 s"), (3725, "1 h 02 min")])
 def test_times(seconds: float, shown: str) -> None:
     assert human_time(seconds) == shown
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_no_text_steers_the_terminal_or_is_read_as_markup(terminal: bool) -> None:
+    console = Console(file=StringIO(), force_terminal=terminal, width=160)
+    with progress("Working", total=1, console=console, every=0.0) as bar:
+        bar.note("[link=http://evil]x[/link] \x1b]0;owned\x07 {task} %s [/b]")
+        bar.advance()
+    assert isinstance(console.file, StringIO)
+    told = console.file.getvalue()
+    assert r"[link=http://evil]x[/link] \x1b]0;owned\x07 {task} %s [/b]" in told and "\x1b]" not in told
+
+
+def test_control_characters_are_spelled_out_and_writing_stays_as_it_is() -> None:
+    assert visible("\x00\x1b\x7f\x9b\r\u202e\u2066") == r"\x00\x1b\x7f\x9b\r\u202e\u2066"
+    plain_text = "line\n\tÄ ü 中 \u200e \U0001f600 שלום"
+    assert visible(plain_text) == plain_text

@@ -96,7 +96,6 @@ def test_a_command_runs_in_the_same_frame(run: Run) -> None:
     [
         ("artifact", "discover: data/x is missing:; run it"),
         ("harness", "discover: the log does not fit"),
-        ("nan", "discover: metric loss at step 4 is nan, not a finite number: find out why before logging it"),
         ("liar", "discover: data/absent was to be written and is not there"),
     ],
 )
@@ -105,6 +104,12 @@ def test_expected_errors_take_one_line_and_exit_1(run: Run, teacher: str, messag
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == message
     assert "Traceback" not in done.stderr
+
+
+def test_a_metric_that_is_no_number_is_told_and_the_stage_goes_on(run: Run) -> None:
+    done = run("teacher: {model: nan}")
+    assert done.returncode == 0
+    assert "discover: metric loss at step 4 is nan, not a finite number: it is left out" in done.stderr
 
 
 def test_a_bug_keeps_its_traceback_and_exits_1(run: Run) -> None:

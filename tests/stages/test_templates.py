@@ -155,3 +155,10 @@ def test_parallel_calls_are_told_one_after_another_where_a_template_wants_that()
     assert [TemplateChat(tokenizer(*family)).one_call for family in FAMILIES.values()] == [False] * 3 + [True] * 2 + [
         False
     ]
+
+
+@pytest.mark.parametrize("name", ["llama3_1", "llama3_2"])
+def test_no_template_tells_the_hosts_date(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = TemplateChat(tokenizer(*FAMILIES[name]))
+    monkeypatch.setattr("transformers.utils.chat_template_utils.datetime", None)  # whoever asks the clock fails
+    assert "Today Date: 26 Jul 2024" in chat.text((), [Message("user", "Which day is it?")])

@@ -16,7 +16,7 @@ import pytest
 from stages.episodes import ScoredEpisode
 from stages.records import EpisodeRecord, ExecutedCall, Message, ToolCall
 from stages.reward.combine import RewardRecord
-from stages.tracking import MetricError, Target, Tracker, sha256, tracker_for
+from stages.tracking import Target, Tracker, sha256, tracker_for
 from stages.tracking.traces import log_episodes, sampled
 
 ROOT = Path(__file__).parents[2]
@@ -94,11 +94,19 @@ def test_a_stage_that_is_killed_while_it_creates_the_database_leaves_no_half_of_
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("enabled", [True, False])
-def test_metrics_that_are_no_numbers_are_refused(value: float, enabled: bool) -> None:
+def test_metrics_that_are_no_numbers_are_left_out_and_told_once(
+    value: float, enabled: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     tracker = Tracker("train", enabled=enabled)
-    with pytest.raises(MetricError, match=r"metric loss at step 12 is (nan|-?inf), not a finite number"):
-        tracker.log_metrics({"reward": 1.0, "loss": value}, step=12)
-    assert tracker.latest == {}
+    for step in (12, 13):
+        tracker.log_metrics({"reward": 1.0, "loss": value}, step=step)
+    tracker.log_metrics({"kl": value, "reward": 2.0})
+    assert tracker.latest == {"reward": 2.0}
+    told = capsys.readouterr().err.splitlines()
+    assert told == [
+        f"train: metric loss at step 12 is {value}, not a finite number: it is left out",
+        f"train: metric kl is {value}, not a finite number: it is left out",
+    ]
 
 
 def test_a_broken_database_is_told_once_and_stops_nothing(

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from stages.foreign import paired
 from stages.records import Json
 
 MAX_LENGTH = 20_000
@@ -102,9 +103,9 @@ def _value(node: ast.expr, depth: int) -> Json:
         raise UnreadableError(f"more than {MAX_DEPTH} levels")
     match node:
         case ast.Constant(value=str() | bool() | int() | float() | None as value):
-            return _finite(value)
+            return _keepable(value)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            return _finite(-value)
+            return _keepable(-value)
         case ast.Name(id=word):
             return _WORDS.get(word, word)
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
@@ -114,15 +115,17 @@ def _value(node: ast.expr, depth: int) -> Json:
     raise UnreadableError(f"{_kind(node)} is not a plain value")
 
 
-def _finite(value: str | int | float | None) -> Json:
+def _keepable(value: str | int | float | None) -> Json:
     if isinstance(value, float) and not math.isfinite(value):
         raise UnreadableError("a number beyond all bounds")
+    if isinstance(value, str) and value != paired(value):
+        raise UnreadableError("half of a surrogate pair")
     return value
 
 
 def _key(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
+        return str(_keepable(node.value))
     raise UnreadableError("an object's key that is not text")
 
 

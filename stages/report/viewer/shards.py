@@ -3,12 +3,16 @@
 A directory has the index in pages of columns (`index-0.js`), the names and searchable texts in smaller pages
 (`text-0.js`, read as they come into sight) and the bodies in shards of about a megabyte (`body-0.js`). Each file is
 one call `put(name, data)`. What is the same for many records, such as a server's name, is a number in the index; the
-header knows the names.
+header knows the names, and how many records have each, so that a page can be shown before its index is read.
+
+A column of the index is its different values, and for each record the place of its own among them: one byte or two,
+in base64. A column of one value needs no places. Texts of a page are one string, a record a line.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,17 +160,33 @@ class ShardWriter:
 
     def _flush_texts(self) -> None:
         if self._texts:
-            self._write(f"text-{(self.count - 1) // TEXT_PAGE}", as_script(_columns(self._texts)))
+            self._write(f"text-{(self.count - 1) // TEXT_PAGE}", as_script(_lines(self._texts)))
         self._texts = []
 
     def _flush_index(self) -> None:
         if self._index:
-            self._write(f"index-{(self.count - 1) // INDEX_PAGE}", as_script(self._index))
+            columns = {key: coded(column) for key, column in self._index.items()}
+            self._write(f"index-{(self.count - 1) // INDEX_PAGE}", as_script(columns))
         self._index = {}
 
     def _write(self, name: str, script: str) -> None:
         (self.directory / f"{name}.js").write_text(f'put("{name}",{script});\n', encoding="ascii")
 
 
-def _columns(texts: Sequence[tuple[str, str]]) -> Mapping[str, Sequence[str]]:
-    return {"name": [name for name, _ in texts], "text": [text for _, text in texts]}
+def coded(column: Sequence[Any]) -> dict[str, Any]:
+    """A column of at most 65,536 entries as `values`, and `places` in big-endian order if there is more than one."""
+    keys = [tuple(entry) if isinstance(entry, list) else entry for entry in column]
+    values = list(dict.fromkeys(keys))
+    if len(values) == 1:
+        return {"values": values}
+    place_of = {value: place for place, value in enumerate(values)}
+    width = 1 if len(values) <= 256 else 2
+    places = b"".join(place_of[key].to_bytes(width) for key in keys)
+    return {"values": values, "places": b64encode(places).decode("ascii")}
+
+
+def _lines(texts: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """Names and texts, a record a line: lines within a text are parted by tabs."""
+    names = (name.replace("\n", " ") for name, _ in texts)
+    said = (text.replace("\t", " ").replace("\n", "\t") for _, text in texts)
+    return {"name": "\n".join(names), "text": "\n".join(said)}

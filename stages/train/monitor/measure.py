@@ -18,7 +18,7 @@ from stages.train.batched_rollout import Trajectory
 from stages.train.losses import low_var_kl
 from stages.train.monitor.control import ControlTokens
 from stages.train.monitor.forms import Form, repetition, shape
-from stages.train.packing import Pack, Row
+from stages.train.packing import Row
 
 
 def form_metrics(trajectories: Sequence[Trajectory], control: ControlTokens, chat: ChatFormat) -> dict[str, float]:
@@ -59,17 +59,17 @@ def form_metrics(trajectories: Sequence[Trajectory], control: ControlTokens, cha
 
 
 def divergence_metrics(
-    packs: Sequence[Pack], own: Sequence[Tensor], reference: Sequence[Tensor], control: ControlTokens
+    rows: Sequence[Sequence[Row]], own: Sequence[Tensor], reference: Sequence[Tensor], control: ControlTokens
 ) -> dict[str, float]:
     """`control_kl` and `text_kl`: mean `low_var_kl` in nats over control tokens and over the rest.
 
-    `own` and `reference` are log-probabilities [N] of each pack's own tokens; tokens without a record (NaN) are
-    left out, and so is a figure without any token.
+    `own` and `reference` are log-probabilities [N] of the own tokens of each batch of rows; tokens without a record
+    (NaN) are left out, and so is a figure without any token.
     """
     sums: defaultdict[str, float] = defaultdict(float)
     counts: Counter[str] = Counter()
-    for pack, ours, theirs in zip(packs, own, reference, strict=True):
-        marked = torch.tensor([label is not None for row in pack.sequences for label in _row_labels(row, control)])
+    for batch, ours, theirs in zip(rows, own, reference, strict=True):
+        marked = torch.tensor([label is not None for row in batch for label in _row_labels(row, control)])
         divergence = low_var_kl(ours.detach(), theirs.detach()).double().cpu()
         known = divergence.isfinite()
         for key, part in (("control_kl", marked & known), ("text_kl", ~marked & known)):

@@ -14,7 +14,7 @@ from stages.train.batched_rollout import Trajectory
 from stages.train.monitor.alarm import MonitorConfig
 from stages.train.monitor.control import ControlTokens
 from stages.train.monitor.measure import divergence_metrics, form_metrics
-from stages.train.packing import Pack
+from stages.train.packing import Pack, Row
 
 
 class Monitor:
@@ -50,4 +50,10 @@ class Monitor:
 
     def divergence(self, packs: Sequence[Pack], reference: Sequence[Tensor]) -> dict[str, float]:
         """The figures of `divergence_metrics`; `reference` holds log-probabilities [N] for each pack."""
-        return divergence_metrics(packs, [pack.sampled_logprobs() for pack in packs], reference, self._control)
+        return self.distance([pack.sequences for pack in packs], [pack.sampled_logprobs() for pack in packs], reference)
+
+    def distance(
+        self, rows: Sequence[Sequence[Row]], own: Sequence[Tensor], reference: Sequence[Tensor]
+    ) -> dict[str, float]:
+        """The figures of `divergence_metrics`."""
+        return divergence_metrics(rows, own, reference, self._control)

@@ -36,7 +36,7 @@ class SignalConfig(BaseModel):
             epochs=2.0,
             batch_size=128,
             max_length=16_384,
-            optim=OptimConfig(lr=1e-5, warmup_ratio=0.3, schedule="linear"),
+            optim=OptimConfig(lr=1e-5, warmup_ratio=0.3, schedule="cosine"),
         ),
         description="how lessons are learnt; the decay after the warm-up is ours [D]",
     )

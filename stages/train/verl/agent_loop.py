@@ -21,6 +21,7 @@ from stages.dataset import rl_row
 from stages.train.verl.environment import Environment
 from stages.train.verl.evidence import evidence, scored
 from stages.train.verl.limits import LoopSettings
+from stages.train.verl.members import member_of
 from stages.train.verl.trajectory import Generated, Played, TokenCap, play_trajectory
 
 
@@ -56,9 +57,11 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc]  # verl is untyped here
 
         settings = self._settings
         environment = worker_environment(settings.servers, settings.threads)
-        played = await play_trajectory(environment, self._chat, row, settings.limits, generate, self._shorten)
-        name = f"step-{kwargs['global_steps']}" if kwargs["extra_info"]["split"] != "train" else "train"
-        episode = scored(name, row, int(kwargs.get("session_id", 0)), played, settings.rules)
+        training, place = kwargs["extra_info"]["split"] == "train", int(kwargs.get("session_id", 0))
+        member = member_of(kwargs.get("members") if training else None, place)
+        played = await play_trajectory(environment, self._chat, row, settings.limits, generate, self._shorten, member)
+        name = played.origin if training else f"step-{settings.first + int(kwargs['global_steps'])}"
+        episode = scored(name, row, place, played, settings.rules)
         return self._output(played, episode.reward.total, evidence(played, episode), int(kwargs["global_steps"]))
 
     def _output(self, played: Played, total: float, told: dict[str, Any], step: int) -> AgentLoopOutput:

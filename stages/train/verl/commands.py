@@ -9,14 +9,14 @@ from stages.artifacts import DATA, ArtifactError
 from stages.stage import StageContext
 from stages.train.params import TrainParams
 from stages.train.verl.plan import told
-from stages.train.verl.prepare import prepare
+from stages.train.verl.prepare import prepare, whole
 from stages.train.verl.shapes import shape_of
 
 
 def command(ctx: StageContext[TrainParams]) -> Sequence[Path]:
     """Write rows and settings, check them, and print the command that trains on them."""
     work = DATA / ".unfinished" / "verl-command"
-    print(prepare(ctx, _base(ctx), work).shell())
+    print(prepare(ctx, _base(ctx), whole(ctx, work)).shell())
     return [work]
 
 

@@ -7,6 +7,7 @@ chat format, with the row's own tools.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stages.artifacts import dump
-from stages.dataset import RlRow, Split, row_to_plain
+from stages.dataset import RlRow, Split, rl_row, row_to_plain
 from stages.train.verl.overrides import AGENT
 
 _MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
@@ -52,3 +53,9 @@ def write_rows(path: Path, rows: Sequence[RlRow], split: Split) -> None:
     scratch = path.with_name(f".{path.name}.writing")
     pq.write_table(table, scratch, compression="zstd", write_page_index=False)
     scratch.replace(path)
+
+
+def read_rows(path: Path) -> list[RlRow]:
+    """The rows that `write_rows` wrote."""
+    column = pq.read_table(path, columns=["extra_info"])["extra_info"]
+    return [rl_row(json.loads(info["row"])) for info in column.to_pylist()]

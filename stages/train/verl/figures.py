@@ -20,41 +20,52 @@ FROM_VERL = {
     "actor/pg_loss": "policy_loss",
     "actor/grad_norm": "grad_norm",
     "actor/lr": "lr",
-    "training/rollout_probs_diff_mean": "sampler_gap_probability",
     "timing_s/gen": "seconds_rollout",
     "timing_s/update_actor": "seconds_update",
-    "timing_s/update_weights": "seconds_weights",
-    "timing_s/step": "seconds_step",
+    "timing_s/old_log_prob": "seconds_logprobs",
 }
 """Our name for each of verl's figures that the logs keep."""
 
 
-def rollout_figures(episodes: Sequence[ScoredEpisode], told: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """What a step's trajectories were like; `told` is the evidence of each."""
-    live = [episode for episode in episodes if not episode.reward.masked]
+def rollout_figures(batch: Sequence[tuple[ScoredEpisode, Mapping[str, Any]]]) -> dict[str, float]:
+    """What a step's trajectories were like, each an episode with its evidence; means are over what was sampled.
+
+    `reward_hinted` and `reward_demonstrated` are the means of a signal's own episodes.
+    """
+    told = [item for _, item in batch]
+    live = [(episode, item) for episode, item in batch if not episode.reward.masked]
     figures = {
-        "episodes": float(len(episodes)),
-        "masked": float(len(episodes) - len(live)),
+        "episodes": float(len(batch)),
+        "masked": float(len(batch) - len(live)),
         **{f"faults/{fault}": sum(item[f"fault_{fault}"] for item in told) for fault in FAULTS},
         **_seconds(told),
     }
-    if not live:
+    sampled = [(episode, item) for episode, item in live if episode.policy == "sampled"]
+    if not sampled:
         return figures
-    rewards = [episode.reward.total for episode in live]
+    rewards = [episode.reward.total for episode, _ in sampled]
     mean = sum(rewards) / len(rewards)
     groups: dict[str, list[float]] = {}
-    for episode in live:
+    for episode, _ in live:
         groups.setdefault(episode.row, []).append(episode.reward.total)
-    own = [item["own_tokens"] for item in told if not item["masked"]]
     return {
         **figures,
         "reward": mean,
         "reward_std": math.sqrt(sum((value - mean) ** 2 for value in rewards) / len(rewards)),
         "groups_with_spread": sum(max(v) - min(v) > SPREAD for v in groups.values()) / len(groups),
-        "own_tokens_per_episode": sum(own) / len(own),
-        "cut_off": sum(episode.record.stop == "length" for episode in live) / len(live),
-        **episode_metrics(episodes),
+        "own_tokens_per_episode": sum(item["own_tokens"] for _, item in sampled) / len(sampled),
+        "cut_off": sum(episode.record.stop == "length" for episode, _ in sampled) / len(sampled),
+        **_supervised([episode for episode, _ in live]),
+        **episode_metrics([episode for episode, _ in sampled]),
     }
+
+
+def _supervised(live: Sequence[ScoredEpisode]) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for episode in live:
+        if episode.policy != "sampled":
+            found.setdefault(f"reward_{episode.policy}", []).append(episode.reward.total)
+    return {name: sum(values) / len(values) for name, values in found.items()}
 
 
 def renamed(metrics: Mapping[str, Any]) -> dict[str, float]:

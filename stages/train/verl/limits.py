@@ -35,7 +35,8 @@ class Limits(BaseModel):
 class LoopSettings(BaseModel):
     """All that an agent-loop worker knows of the run: servers by name (none names all), reward, limits.
 
-    `described` is the policy's `tool_summaries`; `threads` work on sessions at once, in one worker.
+    `described` is the policy's `tool_summaries`; `threads` work on sessions at once, in one worker; `first` is the
+    step of the run that the phase begins after.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,3 +46,4 @@ class LoopSettings(BaseModel):
     described: bool
     limits: Limits
     threads: Annotated[int, Field(ge=1)] = 4
+    first: Annotated[int, Field(ge=0)] = 0

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import hydra
@@ -25,8 +27,11 @@ class TaskRunner(_RUNNER):  # type: ignore[misc]  # verl is untyped here
         """Train to the end."""
         from verl.trainer.ppo.v1 import trainer_base
 
+        from stages.train.verl.phase import Phase
         from stages.train.verl.trainer import EpisodeTrainer
 
+        phase = Phase.model_validate_json(Path(config.prove.phase).read_text(encoding="utf-8"))
+        os.chdir(phase.root)  # paths of the parameters are relative to where the stage runs
         trainer_base.TRAINER_REGISTRY["sync"] = EpisodeTrainer
         super().run(config)
 

@@ -24,15 +24,16 @@ def last_step(checkpoints: Path) -> int:
     return int(marker.read_text(encoding="utf-8")) if marker.exists() else 0
 
 
-def merged(checkpoints: Path, step: int, start: Path, target: Path, log: Path) -> Path:
-    """Write a checkpoint's weights with the tokenizer of `start` to `target`, all or nothing; returns `target`.
+def merged(source: Path, start: Path, target: Path, log: Path) -> Path:
+    """Write the weights of the shards in `source`, with the tokenizer of `start`, to `target`; returns `target`.
+
+    All or nothing.
 
     Raises:
-        ArtifactError: there is no such checkpoint, or it can't be merged.
+        ArtifactError: there are no such shards, or they can't be merged.
     """
-    source = checkpoints / f"global_step_{step}" / "actor"
     if not source.is_dir():
-        raise ArtifactError(f"{source} is missing: the run has not come to step {step}; start it again to go on")
+        raise ArtifactError(f"{source} is missing: the run has not come that far; start it again to go on")
     with replacing(target) as scratch:
         command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
         command += ["--local_dir", str(source), "--target_dir", str(scratch)]

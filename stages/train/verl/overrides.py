@@ -11,11 +11,12 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from stages.params import ParamsError
 from stages.rollout import MAX_PARALLEL_CALLS
 from stages.train.params import TrainParams
+from stages.train.verl.phase import FILE, Phase
 
 Value: TypeAlias = "str | int | float | bool | list[str] | None"
 Overrides: TypeAlias = dict[str, Value]
@@ -28,6 +29,9 @@ STORAGE_UNITS = 8
 CPU_RAY_CPUS = 64
 """Logical CPUs of Ray on the test device: nothing has to exist, and with a dozen a run waits for ever."""
 
+CPU_CACHE_GIGABYTES = 1
+"""Keys and values of vLLM on the test device."""
+
 CPU_OBJECT_STORE = 256 * 2**20
 """Bytes of Ray's object store on the test device."""
 
@@ -38,6 +42,7 @@ _AGGREGATION = {
 }
 _ROLLOUT, _ACTOR, _MODEL = "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "actor_rollout_ref.model"
 _PLAIN = re.compile(r"[\w./-]+")
+_NUMBER = re.compile(r"[+-]?[\d._]+(e[+-]?\d+)?", re.IGNORECASE)
 _ENVIRONMENT = "+ray_kwargs.ray_init.runtime_env.env_vars"
 
 
@@ -52,15 +57,18 @@ def unsupported(params: TrainParams) -> list[str]:
         found.append("train.policy.frozen_layers: only the local engine freezes layers; set it to 0")
     if params.policy.lora_rank and params.verl.device == "cpu":
         found.append("train.policy.lora_rank: the CPU test device has no adapters; set it to 0")
-    if params.supervision != "none":
-        found.append(f"train.supervision: {params.supervision} is the local engine's; set it to none")
-    if params.on_collapse != "log":
-        found.append(f"train.on_collapse: {params.on_collapse} is the local engine's; set it to log")
+    if params.supervision in ("ops", "hint") and params.grpo.old_logprobs == "sampled":
+        lacking = f"{params.supervision} has episodes without a sampler's record"
+        found.append(f"train.grpo.old_logprobs: {lacking}; set it to recomputed")
+    if "sft" in params.phases and params.sft.optim.schedule == "linear":
+        found.append("train.sft.optim.schedule: verl has constant and cosine, found 'linear'")
+    if params.supervision in ("ets", "prs", "sft_then_rl") and params.signal.lessons.optim.schedule == "linear":
+        found.append("train.signal.lessons.optim.schedule: verl has constant and cosine, found 'linear'")
     return found
 
 
-def verl_overrides(params: TrainParams, model: Path | str, work: Path, rows: int, seed: int) -> Overrides:
-    """All settings of a run of `rows` training rows that starts from `model` and keeps its files under `work`.
+def verl_overrides(params: TrainParams, model: Path | str, phase: Phase, rows: int, seed: int) -> Overrides:
+    """All settings of a phase over `rows` training rows that starts from `model`; `params` are those of its steps.
 
     Raises:
         ParamsError: the parameters ask for what this engine does not have.
@@ -69,12 +77,12 @@ def verl_overrides(params: TrainParams, model: Path | str, work: Path, rows: int
     if missing:
         raise ParamsError("\n".join(missing))
     written: Overrides = {
-        **_data(params, work, seed),
+        **_data(params, phase.directory, seed),
         **_model(params, model),
         **_actor(params),
-        **_rollout(params, work),
-        **_trainer(params, work, rows),
-        **(_cpu() if params.verl.device == "cpu" else _gpu(params)),
+        **_rollout(params, phase.directory),
+        **_trainer(params, phase, rows),
+        **(_cpu(params.verl.cpu_sampler) if params.verl.device == "cpu" else _gpu(params)),
     }
     for name, value in environment(params).items():
         written[f"{_ENVIRONMENT}.{name}"] = value
@@ -88,6 +96,8 @@ def environment(params: TrainParams) -> dict[str, str]:
     if params.verl.device == "cpu":
         modules.append("stages.train.verl.cpu.plugin")
         device = {"VERL_PLATFORM": "cpu", "VERL_ENGINE_DEVICE": "cuda"}
+        if params.verl.cpu_sampler == "vllm":
+            device |= {"VLLM_CPU_KVCACHE_SPACE": str(CPU_CACHE_GIGABYTES), "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
     return {"VERL_USE_EXTERNAL_MODULES": ",".join(modules), **device}
 
 
@@ -118,10 +128,15 @@ def _text(value: Value) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return f"[{','.join(_text(item) for item in value)}]"
-    if isinstance(value, str) and not _PLAIN.fullmatch(value):
+    if isinstance(value, str) and (not _PLAIN.fullmatch(value) or _reads_otherwise(value)):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
     return str(value)
+
+
+def _reads_otherwise(text: str) -> bool:
+    """Whether Hydra would take the bare text for a number or a constant."""
+    return text.lower() in ("true", "false", "null", "nan", "inf") or _NUMBER.fullmatch(text) is not None
 
 
 def _data(params: TrainParams, work: Path, seed: int) -> Overrides:
@@ -201,7 +216,7 @@ def _rollout(params: TrainParams, work: Path) -> Overrides:
     }
 
 
-def _trainer(params: TrainParams, work: Path, rows: int) -> Overrides:
+def _trainer(params: TrainParams, phase: Phase, rows: int) -> Overrides:
     grpo, settings = params.grpo, params.verl
     every = params.validation.every or -1
     return {
@@ -211,17 +226,17 @@ def _trainer(params: TrainParams, work: Path, rows: int) -> Overrides:
         "trainer.total_epochs": math.ceil(grpo.steps / max(1, rows // grpo.batch_size)) + 1,
         "trainer.save_freq": grpo.checkpoint_every or grpo.steps,
         "trainer.test_freq": every,
-        "trainer.val_before_train": every > 0 and params.validation.before,
+        "trainer.val_before_train": every > 0 and params.validation.before and phase.first == 0,
         "trainer.logger": ["console"],
         "trainer.project_name": "prove",
         "trainer.experiment_name": "train",
-        "trainer.default_local_dir": str(work / "checkpoints"),
+        "trainer.default_local_dir": str(phase.checkpoints),
         "trainer.resume_mode": "auto",
         "trainer.max_actor_ckpt_to_keep": settings.checkpoints,
-        "+prove.work": str(work),
+        "+prove.phase": str(phase.directory / FILE),
         "transfer_queue.backend.SimpleStorage.num_data_storage_units": STORAGE_UNITS,
         "ray_kwargs.ray_init.num_cpus": settings.ray_cpus,
-        "hydra.run.dir": str(work / "hydra"),
+        "hydra.run.dir": str(phase.directory / "hydra"),
     }
 
 
@@ -247,10 +262,17 @@ def _gpu(params: TrainParams) -> Overrides:
     }
 
 
-def _cpu() -> Overrides:
-    """The test device: gloo, eager attention with padding, our own sampler, one process of each kind."""
+def _cpu(sampler: Literal["local", "vllm"]) -> Overrides:
+    """The test device: gloo, attention with padding, one process of each kind."""
+    vllm: Overrides = {
+        f"{_ROLLOUT}.enforce_eager": True,
+        f"{_ROLLOUT}.free_cache_engine": False,
+        f"+{_ROLLOUT}.enable_sleep_mode": False,
+        f"{_ROLLOUT}.max_num_seqs": 16,
+    }
     return {
-        f"{_ROLLOUT}.name": "prove_cpu",
+        f"{_ROLLOUT}.name": "vllm" if sampler == "vllm" else "prove_cpu",
+        **(vllm if sampler == "vllm" else {}),
         f"{_ROLLOUT}.tensor_model_parallel_size": 1,
         f"{_ROLLOUT}.dtype": "float32",
         "trainer.device": "cpu",

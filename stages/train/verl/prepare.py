@@ -18,16 +18,19 @@ from stages.dataset import RlRow
 from stages.params import BootstrapParams, ParamsError
 from stages.reward.rules import RewardRules
 from stages.stage import StageContext
+from stages.train.order import mixed_seed
 from stages.train.params import TrainParams
 from stages.train.policy import load_chat
-from stages.train.rl_table import rl_table
+from stages.train.tables import rl_table
 from stages.train.verl.checks import check_overrides
 from stages.train.verl.data import write_rows
 from stages.train.verl.limits import Limits, LoopSettings
 from stages.train.verl.overrides import AGENT, arguments, environment, verl_overrides
+from stages.train.verl.phase import FILE, Phase
 
 ROOT = Path(__file__).parents[3]
 MODULE = "stages.train.verl.main"
+LOADED = "actor_rollout_ref.actor.checkpoint.load_contents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +54,55 @@ class Prepared:
         return " \\\n".join(lines)
 
 
-def prepare(ctx: StageContext[TrainParams], start: Path, work: Path) -> Prepared:
-    """Write a run's rows and agent-loop settings under `work`, and check what verl is going to be given.
+def whole(ctx: StageContext[TrainParams], work: Path) -> Phase:
+    """All GRPO steps as one phase, with its files under `work`."""
+    return phase_of(ctx, work, work, 0, ctx.params.grpo.steps)
+
+
+def phase_of(ctx: StageContext[TrainParams], work: Path, directory: Path, first: int, last: int) -> Phase:
+    """The steps after `first` up to `last` of this run."""
+    return Phase(
+        root=Path.cwd(), work=work.resolve(), directory=directory.resolve(), first=first, last=last,
+        seed=ctx.seed, params=ctx.params, document=dict(ctx.document),
+    )  # fmt: skip
+
+
+def prepare(
+    ctx: StageContext[TrainParams], start: Path, phase: Phase, restarts: int = 0, *, anew: bool = False
+) -> Prepared:
+    """Write a phase's rows and settings into its directory, and check what verl is going to be given.
+
+    After each of the `restarts` that an alarm caused, the learning rate is half of what it was and rows come in
+    another order. `anew` takes the weights alone from verl's last checkpoint: optimiser and rate begin anew.
 
     Raises:
         ParamsError: a setting would ruin the run; names each.
         ArtifactError: the dataset is missing or of other servers, or no row fits.
     """
-    params, work = ctx.params, work.resolve()
+    directory = phase.directory
     if ctx.block(RewardRules, "reward").needs_judge:
         raise ParamsError("reward: the cluster engine has no process judge: set reward.kind to dense or outcome")
-    chat = load_chat(params.policy.model_copy(update={"base": str(start)}))
+    chat = load_chat(ctx.params.policy.model_copy(update={"base": str(start)}))
     train, too_long = rl_table(ctx, chat, "train")
-    val = rl_table(ctx, chat, "val")[0][: params.validation.rows]
-    settings = verl_overrides(params, start.resolve(), work, len(train), ctx.seed)
+    val = rl_table(ctx, chat, "val")[0][: ctx.params.validation.rows]
+    seed = mixed_seed(ctx.seed, phase.first, restarts)
+    settings = verl_overrides(_slowed(phase, restarts), start.resolve(), phase, len(train), seed)
+    if anew:
+        settings[LOADED] = ["model"]
     check_overrides(settings, len(train), longest_prompt(chat, train))
-    write_rows(work / "data" / "train.parquet", train, "train")
-    write_rows(work / "data" / "val.parquet", val, "val")
-    write_text(work / "agent_loop.yaml", agent_loop(loop_settings(ctx)))
-    return Prepared(tuple(arguments(settings)), variables(params), len(train), too_long)
+    write_rows(directory / "data" / "train.parquet", train, "train")
+    write_rows(directory / "data" / "val.parquet", val, "val")
+    write_text(directory / "agent_loop.yaml", agent_loop(loop_settings(ctx, phase.first)))
+    write_text(directory / FILE, phase.model_dump_json(indent=1))
+    return Prepared(tuple(arguments(settings)), variables(ctx.params), len(train), too_long)
+
+
+def _slowed(phase: Phase, restarts: int) -> TrainParams:
+    """The parameters with the phase's number of steps and its present learning rate."""
+    grpo = phase.params.grpo
+    optim = grpo.optim.model_copy(update={"lr": grpo.optim.lr / 2**restarts})
+    steps = phase.last - phase.first
+    return phase.params.model_copy(update={"grpo": grpo.model_copy(update={"optim": optim, "steps": steps})})
 
 
 def variables(params: TrainParams) -> dict[str, str]:
@@ -79,7 +112,7 @@ def variables(params: TrainParams) -> dict[str, str]:
     return {**environment(params), "PYTHONPATH": path, **quiet}
 
 
-def loop_settings(ctx: StageContext[TrainParams]) -> LoopSettings:
+def loop_settings(ctx: StageContext[TrainParams], first: int) -> LoopSettings:
     """What the agent loops are told."""
     params, sampling = ctx.params, ctx.params.grpo.sampling
     return LoopSettings(
@@ -87,6 +120,7 @@ def loop_settings(ctx: StageContext[TrainParams]) -> LoopSettings:
         rules=ctx.block(RewardRules, "reward"),
         described=params.policy.tool_summaries,
         threads=params.verl.threads,
+        first=first,
         limits=Limits(
             prompt=params.max_prompt,
             response=params.verl.response,

@@ -1,80 +1,55 @@
-"""A training run whose GRPO is verl's: rows out, the trainer in a process of its own, weights and journals back in."""
+"""A training run on the cluster: the local engine's run, with supervised training and GRPO by verl."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
 
 from stages.artifacts import ArtifactError
-from stages.progress import Bar
+from stages.chat import Encoded
+from stages.dataset import RlRow
 from stages.stage import StageContext
+from stages.train.config import GrpoConfig, SftConfig
 from stages.train.journal import Journal
 from stages.train.params import TrainParams
+from stages.train.phases import Phases
 from stages.train.run import Trainer
-from stages.train.verl.merge import last_step, merged
-from stages.train.verl.prepare import prepare
-from stages.train.verl.supervise import supervise
+from stages.train.sft import sft_steps
+from stages.train.supervision.signal import Signal
+from stages.train.verl.imitate import imitate
+from stages.train.verl.phases import ClusterPhases
 
 
 class ClusterTrainer(Trainer):
-    """The local engine's run with another GRPO; a killed one goes on from verl's last checkpoint."""
+    """The same phases on verl; a killed run goes on from verl's last checkpoint."""
 
     def __init__(self, ctx: StageContext[TrainParams]) -> None:
         super().__init__(ctx)
         self._cluster = ctx
 
-    def reinforce(self, start: Path) -> Path:
-        """GRPO from given weights; returns the directory of the new ones.
+    def imitate(self, weights: Path, rows: Sequence[Encoded], config: SftConfig, name: str, target: Path) -> None:
+        """Supervised training from given weights to `target`; logs and checkpoints bear the name.
 
         Raises:
-            ArtifactError: verl is not installed, failed, or got nowhere for too long; shows the end of its log.
-            ParamsError: a setting would ruin the run.
+            ArtifactError: verl is not installed, or failed; shows the end of its log.
         """
-        target, work, steps = self.work / "final", (self.work / "verl").resolve(), self._cluster.params.grpo.steps
-        prepared = prepare(self._cluster, start, self.work)
-        self.metrics |= {"rl_rows": prepared.rows, "rl_rows_too_long": prepared.too_long}
-        if target.exists():
-            return target
         require_verl()
-        checkpoints, log = self.work.resolve() / "checkpoints", work / "verl.log"
-        if last_step(checkpoints) < steps:
-            with self._cluster.progress(f"GRPO on verl, log in {log}", total=steps) as bar:
-                watch = Watch(self._cluster, self.work, bar)
-                seconds = self._cluster.params.verl.step_seconds
-                supervise(prepared.command, prepared.variables, log, watch, seconds)
-        if steps not in Journal(self.work / "grpo_log.jsonl").steps():
-            cure = f"see {log}, remove {checkpoints}, run again"
-            raise ArtifactError(f"step {steps} has a checkpoint and no figures: {cure}")
-        return merged(checkpoints, steps, start, target, work / "merge.log")
+        journal = Journal(self.work / f"{name}_log.jsonl")
+        start = weights if weights.is_dir() else self.as_given()
+        with self._cluster.progress(f"Supervised on verl, {name}", total=sft_steps(len(rows), config)) as bar:
 
+            def on_step(step: int, metrics: dict[str, float]) -> None:
+                journal.add(step, metrics)
+                self._cluster.log_metrics({f"{name}/{key}": value for key, value in metrics.items()}, step)
+                bar.advance(1)
 
-class Watch:
-    """Reads the journals that the trainer writes: moves the bar, and tracks each new line once."""
+            imitate(self._cluster.params, start, rows, config, self.work / "verl" / name, target, on_step)
 
-    def __init__(self, ctx: StageContext[TrainParams], work: Path, bar: Bar) -> None:
-        self._ctx, self._bar = ctx, bar
-        self._logs = {"grpo": work / "grpo_log.jsonl", "validation": work / "validation_log.jsonl"}
-        self._seen = {"grpo": 0, "validation": -1}  # there is a validation before the first step
-        self._sizes = dict.fromkeys(self._logs, -1)
-
-    def __call__(self) -> int:
-        """The last finished step."""
-        for name, path in self._logs.items():
-            size = path.stat().st_size if path.exists() else -1
-            if size != self._sizes[name]:
-                self._sizes[name] = size
-                self._read(name, path)
-        return self._seen["grpo"]
-
-    def _read(self, name: str, path: Path) -> None:
-        for step, lines in sorted(Journal(path).steps().items()):
-            if step <= self._seen[name]:
-                continue
-            numbers = {key: value for key, value in lines[-1].items() if isinstance(value, int | float)}
-            self._ctx.log_metrics({f"{name}/{key}": value for key, value in numbers.items()}, step)
-            if name == "grpo":
-                self._bar.advance(step - self._seen[name])
-            self._seen[name] = step
+    def phases(self, rows: Sequence[RlRow], signal: Signal, config: GrpoConfig) -> Phases:
+        """The phases of GRPO on verl."""
+        require_verl()
+        return ClusterPhases(self._cluster, self.work, signal, config, self.imitate)
 
 
 def require_verl() -> None:

@@ -22,6 +22,9 @@ class VerlSettings(BaseModel):
     device: Literal["cuda", "cpu"] = Field(
         "cuda", description="cpu is a test device: it shows that a run holds together"
     )
+    cpu_sampler: Literal["local", "vllm"] = Field(
+        "local", description="who samples on the CPU: the local engine's sampler, or vLLM's build for CPUs"
+    )
     nodes: Count = Field(1, description="machines")
     gpus: Count = Field(8, description="GPUs of each machine")
     tensor_parallel: Count = Field(2, description="GPUs that share one copy of the sampling model")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +17,8 @@ from stages.artifacts import ArtifactError
 POLL_SECONDS = 1.0
 STOP_SECONDS = 60.0
 """How long a program may take to stop by itself before it is killed."""
+
+PR_SET_PDEATHSIG = 1
 
 LOG_LINES = 25
 """Lines of the log that an error shows."""
@@ -48,6 +52,7 @@ def supervise(
             stderr=subprocess.STDOUT,
             env={**os.environ, **variables},
             start_new_session=True,
+            preexec_fn=_end_with_parent,
         )
         try:
             code = _watch(process, command[2], log, tick, idle_seconds)
@@ -56,6 +61,12 @@ def supervise(
     tick()
     if code:
         raise ClusterError(f"{command[2]} ended with code {code}; the log is {log}, its last lines:\n{tail(log)}")
+
+
+def _end_with_parent() -> None:
+    """Linux ends the program when this process is gone, however that comes: nobody would watch it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _watch(

@@ -1,4 +1,4 @@
-"""verl's synchronous trainer with our journals: every step's figures and every scored episode are kept.
+"""verl's synchronous trainer, driven by our phase: members of groups in, finished steps and validations out.
 
 Masked episodes are left out of every mean here, also where verl's own means would take them for a reward of 0.
 """
@@ -7,40 +7,63 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import transfer_queue
+from torch import Tensor
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
+from verl.utils import tensordict_utils
 
-from stages.episodes import ScoredEpisode, episode_from_row, episode_to_row
-from stages.train.journal import Journal
+from stages.dataset import rl_row
+from stages.episodes import ScoredEpisode, episode_from_row
+from stages.train.batched_rollout import Origin, Trajectory
+from stages.train.verl.data import read_rows
+from stages.train.verl.driver import Driver, Finished
 from stages.train.verl.evidence import EPISODE
-from stages.train.verl.figures import renamed, rollout_figures
-from stages.train.watch import episode_metrics
+from stages.train.verl.figures import renamed
+from stages.train.verl.members import to_text
+from stages.train.verl.phase import Phase
+
+TOKENS = ("prompts", "responses", "response_mask", "rollout_log_probs", "old_log_probs")
 
 
 class EpisodeTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped here
-    """GRPO step by step; `prove.work` in its settings is the directory of the journals."""
+    """GRPO step by step; `prove.phase` in its settings is the file of the phase."""
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        work = Path(config.prove.work)
-        self._log, self._episodes = Journal(work / "grpo_log.jsonl"), Journal(work / "train.jsonl")
-        self._val_log, self._val_episodes = Journal(work / "validation_log.jsonl"), Journal(work / "validation.jsonl")
+        self._phase = Phase.model_validate_json(Path(config.prove.phase).read_text(encoding="utf-8"))
+        self._healthy = True
 
-    def _compute_metrics(
-        self, batch: Any, metrics: dict[str, Any], timing_raw: dict[str, float], global_steps: int, epoch: int
-    ) -> None:
-        super()._compute_metrics(batch, metrics, timing_raw, global_steps=global_steps, epoch=epoch)
-        keys = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if not tag.get("is_padding", False)]
-        data = transfer_queue.kv_batch_get(keys=keys, partition_id=batch.partition_id, select_fields=["extra_fields"])
-        told = [dict(item["reward_extra_info"]) for item in data["extra_fields"].tolist()]
-        episodes = _read(told)
-        figures = {**rollout_figures(episodes, told), **renamed(metrics)}
-        self._log.add(global_steps, figures)
-        self._episodes.replace_step(global_steps, [episode_to_row(episode) for episode in episodes])
+    def on_init_end(self) -> None:
+        """Tokenizer and checkpoint, if there is one, are loaded."""
+        super().on_init_end()
+        rows = read_rows(Path(self.config.data.train_files))
+        self._driver = Driver(self._phase, rows, self.tokenizer, ExitStack())
+        self._driver.resume(self._step())
+
+    def _next_train_batch(self, num_prompts: int | None = None) -> Any:
+        batch = super()._next_train_batch(num_prompts)
+        rows = [rl_row(json.loads(info["row"])) for info in batch["extra_info"]]
+        groups = self._driver.members(rows, self.config.actor_rollout_ref.rollout.n)
+        tensordict_utils.assign_non_tensor(batch, members=[to_text(members) for members in groups])
+        return batch
+
+    def step(self, metrics: dict[str, Any], timing_raw: dict[str, float]) -> Any:
+        """One step; its journals are written before verl keeps a checkpoint of it."""
+        batch = super().step(metrics, timing_raw)
+        seconds = {f"timing_s/{name}": value for name, value in timing_raw.items()}
+        figures, self._healthy = self._driver.finished(
+            self._step(), self._finished(batch), renamed({**metrics, **seconds})
+        )
         metrics.update({f"prove/{name}": value for name, value in figures.items()})
+        return batch
+
+    def _save_checkpoint(self) -> None:
+        if self._healthy or self.global_steps >= self.total_training_steps:
+            super()._save_checkpoint()
 
     def _val_metrics_update(
         self,
@@ -51,24 +74,48 @@ class EpisodeTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped h
         expected_acc_counts: dict[tuple[str, str], int] | None = None,
     ) -> dict[str, float]:
         infos = dict(reward_extra_infos_dict)
-        told = [{EPISODE: text} for text in infos.pop(EPISODE)]
+        episodes = [_episode({EPISODE: text}) for text in infos.pop(EPISODE)]
         masked = [bool(value) for value in infos["masked"]]
         judged = {
             name: values if name.startswith(("masked", "fault_")) else _without(values, masked)
             for name, values in infos.items()
         }
-        episodes = _read(told)
-        rewards = {e.row: e.reward.total for e in episodes if not e.reward.masked}
-        mean = sum(rewards.values()) / max(1, len(rewards))
-        figures = {"reward": mean, "masked": float(sum(masked)), **episode_metrics(episodes)}
-        self._val_log.add(self.global_steps, {**figures, "rewards": rewards})
-        self._val_episodes.replace_step(self.global_steps, [episode_to_row(episode) for episode in episodes])
+        figures = self._driver.validated(self._step(), episodes)
         theirs = super()._val_metrics_update(data_sources, sample_uids, judged, sample_turns, expected_acc_counts)
         return {**theirs, **{f"validation/{name}": value for name, value in figures.items()}}
 
+    def _step(self) -> int:
+        """The present step's number in the whole run."""
+        return self._phase.first + int(self.global_steps)
 
-def _read(told: Sequence[Mapping[str, Any]]) -> list[ScoredEpisode]:
-    return [episode_from_row(json.loads(item[EPISODE])) for item in told]
+    def _finished(self, batch: Any) -> list[Finished]:
+        """The step's trajectories, without those that verl adds to fill a batch."""
+        keys = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if not tag.get("is_padding", False)]
+        reference = ["ref_log_prob"] if self.use_reference_policy else []
+        wanted = [*TOKENS, *reference, "extra_fields"]
+        data = transfer_queue.kv_batch_get(keys=keys, partition_id=batch.partition_id, select_fields=wanted)
+        columns = {name: data[name].unbind() for name in (*TOKENS, *reference)}
+        told = [dict(fields["reward_extra_info"]) for fields in data["extra_fields"]]
+        return [
+            _one(item, {name: values[place] for name, values in columns.items()}) for place, item in enumerate(told)
+        ]
+
+
+def _one(told: Mapping[str, Any], tokens: Mapping[str, Tensor]) -> Finished:
+    episode, own = _episode(told), tokens["response_mask"].bool()
+    origin: Origin = episode.policy  # type: ignore[assignment]  # the agent loop names an episode by its origin
+    trajectory = Trajectory(
+        tuple(tokens["prompts"].tolist()), tuple(tokens["responses"].tolist()), tuple(own.tolist()),
+        tuple(tokens["rollout_log_probs"].tolist()), episode.record, float(told["seconds_environment"]), origin,
+    )  # fmt: skip
+    reference = tokens.get("ref_log_prob")
+    return Finished(
+        episode, told, trajectory, tokens["old_log_probs"][own], None if reference is None else reference[own]
+    )
+
+
+def _episode(told: Mapping[str, Any]) -> ScoredEpisode:
+    return episode_from_row(json.loads(told[EPISODE]))
 
 
 def _without(values: Sequence[Any], masked: Sequence[bool]) -> list[Any]:

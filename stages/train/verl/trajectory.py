@@ -15,9 +15,12 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from stages.chat import ChatFormat
+from stages.chat.one_call import one_call_each
 from stages.dataset import RlRow
-from stages.records import EpisodeRecord
+from stages.records import EpisodeRecord, Message
 from stages.rollout import MAX_PARALLEL_CALLS, Episode
+from stages.train.batched_rollout import Origin, hinted
+from stages.train.supervision.signal import SAMPLED, Member
 from stages.train.verl.environment import Environment
 from stages.train.verl.faults import Fault, FaultError
 from stages.train.verl.limits import Limits
@@ -42,7 +45,8 @@ Generate: TypeAlias = Callable[[list[int], int], Awaitable[Generated]]
 class Played:
     """A trajectory as tokens, with its record and, where it can't be judged, the fault.
 
-    `mask` marks the policy's own tokens among `ids`. `seconds_model` and `seconds_environment` are waiting times.
+    `mask` marks the policy's own tokens among `ids`. `prompt` is never the hinted one. `seconds_model` and
+    `seconds_environment` are waiting times.
     """
 
     prompt: tuple[int, ...]
@@ -55,6 +59,7 @@ class Played:
     seconds_model: float = 0.0
     seconds_environment: float = 0.0
     versions: tuple[int, int] | None = None
+    origin: Origin = "sampled"
 
 
 @dataclass(slots=True)
@@ -62,7 +67,9 @@ class _Live:
     """A trajectory on its way."""
 
     record: EpisodeRecord
+    origin: Origin
     prompt: list[int] = field(default_factory=list)
+    unhinted: list[int] | None = None
     ids: list[int] = field(default_factory=list)
     mask: list[bool] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -80,8 +87,9 @@ class _Live:
 
     def played(self, fault: Fault | None = None, detail: str = "") -> Played:
         return Played(
-            tuple(self.prompt), tuple(self.ids), tuple(self.mask), tuple(self.logprobs), self.record,
-            fault, detail, self.seconds_model, self.seconds_environment, self.versions,
+            tuple(self.prompt if self.unhinted is None else self.unhinted), tuple(self.ids), tuple(self.mask),
+            tuple(self.logprobs), self.record,
+            fault, detail, self.seconds_model, self.seconds_environment, self.versions, self.origin,
         )  # fmt: skip
 
 
@@ -109,12 +117,14 @@ async def play_trajectory(
     limits: Limits,
     generate: Generate,
     shorten: Callable[[str], str],
+    member: Member = SAMPLED,
 ) -> Played:
-    """Play one episode of a row; never raises for what goes wrong inside it."""
-    live = _Live(EpisodeRecord(row.messages, (), "", "infrastructure"))
+    """Play one episode of a row as that member of its group; never raises for what goes wrong inside it."""
+    origin: Origin = "demonstrated" if member.replies else "hinted" if member.hint else "sampled"
+    live = _Live(EpisodeRecord(row.messages, (), "", "infrastructure"), origin)
     try:
         async with asyncio.timeout(limits.episode_seconds):
-            await _play(live, environment, chat, row, limits, generate, shorten)
+            await _play(live, environment, chat, row, limits, generate, shorten, member)
     except TimeoutError:
         return live.played("episode_deadline", f"row {row.id}: not done within {limits.episode_seconds:g} s")
     except FaultError as fault:
@@ -133,18 +143,42 @@ async def _play(
     limits: Limits,
     generate: Generate,
     shorten: Callable[[str], str],
+    member: Member,
 ) -> None:
     live.prompt = chat.opening(row.tools, row.messages)
     if len(live.prompt) > limits.prompt:
         raise FaultError("prompt", f"row {row.id}: the prompt has {len(live.prompt)} tokens of {limits.prompt}")
+    if member.hint:
+        live.unhinted, live.prompt = live.prompt, chat.opening(row.tools, hinted(row.messages, member.hint))
+    rounds = limits.rounds
+    if member.replies:
+        replies = [reply for _, reply in one_call_each(member.replies)] if chat.one_call else member.replies
+        generate, rounds = _recited(chat, replies), len(replies)
     waiting = time.perf_counter()
-    async with environment.episode(row, limits.rounds, limits.call_seconds * (1 + len(row.replay))) as episode:
+    async with environment.episode(
+        row, max(rounds, limits.rounds), limits.call_seconds * (1 + len(row.replay))
+    ) as episode:
         live.seconds_environment += time.perf_counter() - waiting
         stop: str | None = "infrastructure"
         try:
-            stop = await _turns(live, environment, chat, episode, limits, generate, shorten)
+            stop = await _turns(live, environment, chat, episode, limits, rounds, generate, shorten)
         finally:
             live.record = episode.finish(stop)
+    if member.replies and stop is not None:
+        raise FaultError("demonstration", f"row {row.id}: the given replies ended with {stop}")
+
+
+def _recited(chat: ChatFormat, replies: Sequence[Message]) -> Generate:
+    """Gives the replies one after another; they come without a sampler's record."""
+    given = iter(replies)
+
+    async def generate(ids: list[int], most: int) -> Generated:
+        own = chat.reply(next(given))
+        if len(own) > most:
+            raise FaultError("demonstration", f"a reply of {len(own)} tokens where {most} are left")
+        return Generated(own, [0.0] * len(own))
+
+    return generate
 
 
 async def _turns(
@@ -153,11 +187,12 @@ async def _turns(
     chat: ChatFormat,
     episode: Episode,
     limits: Limits,
+    rounds: int,
     generate: Generate,
     shorten: Callable[[str], str],
 ) -> str | None:
     """Reply after reply; returns how it ended where the episode could not see it itself."""
-    for turn in range(limits.rounds):
+    for turn in range(rounds):
         if live.room(limits) <= 0:
             return "length"
         reply = await _sampled(live, limits, generate)
@@ -171,7 +206,7 @@ async def _turns(
         live.seconds_environment += time.perf_counter() - waiting
         if episode.done:
             return None
-        if turn + 1 == limits.rounds:
+        if turn + 1 == rounds:
             return "rounds"
         for index in range(known + 1, len(episode.messages)):
             told = episode.messages[index]
@@ -186,7 +221,10 @@ async def _turns(
 async def _sampled(live: _Live, limits: Limits, generate: Generate) -> Generated:
     waiting = time.perf_counter()
     try:
-        reply = await generate([*live.prompt, *live.ids], min(limits.reply, live.room(limits)))
+        most = live.room(limits) if live.origin == "demonstrated" else min(limits.reply, live.room(limits))
+        reply = await generate([*live.prompt, *live.ids], most)
+    except FaultError:
+        raise
     except Exception as error:
         raise FaultError("generation", f"{type(error).__name__}: {error}") from error
     finally:

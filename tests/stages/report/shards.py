@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,11 @@ def records(directory: Path, head: dict[str, Any]) -> list[dict[str, Any]]:
     """Every record: its columns by name, its text and its body."""
     found: list[dict[str, Any]] = []
     for page in range(-(-head["count"] // head["index_page"])):
-        columns = read(directory / f"index-{page}.js")
-        keys = list(columns)
-        found += [dict(zip(keys, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        length = min(head["index_page"], head["count"] - page * head["index_page"])
+        columns = {key: decoded(column, length) for key, column in read(directory / f"index-{page}.js").items()}
+        found += [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     pages = [read(directory / f"text-{n}.js") for n in range(-(-head["count"] // head["text_page"]))]
-    lines = [line for page in pages for line in zip(page["name"], page["text"], strict=True)]
+    lines = [line for page in pages for line in zip(page["name"].split("\n"), page["text"].split("\n"), strict=True)]
     ends = [*head["body_starts"], head["count"]][1:]
     for shard, (start, end) in enumerate(zip(head["body_starts"], ends, strict=True)):
         bodies = read(directory / f"body-{shard}.js")
@@ -41,6 +42,16 @@ def records(directory: Path, head: dict[str, Any]) -> list[dict[str, Any]]:
     for record, (name, text) in zip(found, lines, strict=True):
         record |= {"name": name, "text": text}
     return found
+
+
+def decoded(column: dict[str, Any], length: int) -> list[Any]:
+    """A coded column, entry by entry."""
+    values = column["values"]
+    if "places" not in column:
+        return values * length
+    places, width = b64decode(column["places"]), 1 if len(values) <= 256 else 2
+    assert len(places) == width * length
+    return [values[int.from_bytes(places[at : at + width])] for at in range(0, len(places), width)]
 
 
 def named(head: dict[str, Any], record: dict[str, Any], key: str) -> Any:

@@ -121,7 +121,49 @@ def test_a_missing_folder_is_told(opened: Any, drawn: Inputs, tmp_path: Path) ->
     alone.write_bytes((drawn.reports / "trajectories.html").read_bytes())
     visit = Visit(opened, alone)
     visit.page.wait_for_selector(".problem")
-    assert "viewer/trajectories/index-0.js is missing" in visit.page.locator(".problem").inner_text()
+    told = visit.page.locator(".problem").inner_text()
+    assert told.startswith("viewer/trajectories/") and "is missing. Keep that folder beside this page" in told
+
+
+def test_filters_orders_and_searches_see_every_page_of_a_long_index(opened: Any, tmp_path: Path) -> None:
+    """12,000 records are two pages of the index, with more rewards than a byte has values."""
+    facets = (Facet("outcome", "outcome"), Facet("codes", "error code", many=True))
+    writer = ShardWriter(tmp_path / "viewer", facets, (Measure("reward", "reward"), Measure("calls", "calls")))
+    codes = [["none"], ["not_found"], ["not_found", "conflict"]]
+    for number in range(12_000):
+        found = {"outcome": "solved" if number % 5 == 0 else "not solved", "codes": codes[number % 3]}
+        reward = None if number == 11_999 else number / 100
+        writer.add(Entry(f"n{number}", found, {"reward": reward, "calls": 1}, f"Ask {number}\nlist_cards", {}))
+    header = as_script({"root": "viewer", **writer.close()})
+    place = tmp_path / "page.html"
+    place.write_text(fill("viewer.html", title="t", subtitle="", links=(), header=header, notes=(), arcs=(), boxes=()))
+    visit = Visit(opened, place)
+    page = visit.page
+    visit.status("12,000 of 12,000")
+    page.wait_for_function("index.known === 12000")
+
+    def count(facet: str, value: str) -> str:
+        return str(page.locator(f'[data-facet="{facet}"][data-value="{value}"] .count').inner_text())
+
+    assert (count("codes", "none"), count("codes", "not_found"), count("codes", "conflict")) == (
+        "4,000", "8,000", "4,000",
+    )  # fmt: skip
+    visit.tick("outcome", "solved")
+    visit.status("2,400 of 12,000")
+    assert (count("codes", "conflict"), count("outcome", "not solved")) == ("800", "9,600")
+    visit.tick("codes", "conflict")
+    visit.status("800 of 12,000")
+    page.click("#clear")
+    page.select_option("#order", "reward down")
+    page.wait_for_function("document.querySelector('.row .mark').textContent === '119.98'")
+    page.evaluate("() => { const r = document.getElementById('rows'); r.scrollTop = r.scrollHeight; }")
+    page.wait_for_function("[...document.querySelectorAll('.row .mark')].at(-1).textContent === '–'")
+    page.fill("[name=reward-least]", "119")
+    visit.status("99 of 12,000")
+    page.fill("[name=reward-least]", "")
+    page.fill("#search", "11998 cards")
+    visit.status("1 of 12,000")
+    visit.check()
 
 
 def test_a_long_episode_keeps_the_document_small(opened: Any, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from stages.report.viewer import shards
-from stages.report.viewer.shards import Entry, Facet, Measure, ShardWriter, as_script
-from tests.stages.report.shards import named, records
+from stages.report.viewer.shards import Entry, Facet, Measure, ShardWriter, as_script, coded
+from tests.stages.report.shards import decoded, named, records
 
 FACETS = (Facet("server", "server"), Facet("codes", "error code", many=True))
 MEASURES = (Measure("reward", "reward"),)
@@ -60,3 +60,28 @@ def test_no_text_can_end_a_script(text: str) -> None:
     assert script.isascii()
     assert not {"<", ">", "&"} & set(script)
     assert json.loads(script) == {text: [text]}
+
+
+@pytest.mark.parametrize("different", [1, 2, 256, 257, 3000])
+def test_columns_come_back_from_their_codes(different: int) -> None:
+    column = [(number * 7919) % different for number in range(3000)]
+    told = json.loads(as_script(coded(column)))
+    assert ("places" in told) == (different > 1) and len(told["values"]) == different
+    assert decoded(told, 3000) == column
+    sets = [[n, n + 1] if n % 3 else [] for n in column]
+    assert decoded(json.loads(as_script(coded(sets))), 3000) == sets
+
+
+def test_a_column_of_few_values_is_small() -> None:
+    script = as_script(coded([number % 20 for number in range(10_000)]))
+    assert len(script) < 14_000
+
+
+def test_lines_within_a_text_do_not_part_records(tmp_path: Path) -> None:
+    writer = ShardWriter(tmp_path, FACETS, MEASURES)
+    facets = {"server": "s", "codes": []}
+    writer.add(Entry("first\nname", facets, {"reward": None}, "one\ttab\nsecond line", {}))
+    writer.add(Entry("second", facets, {"reward": None}, "", {}))
+    first, second = records(tmp_path, writer.close())
+    assert (first["name"], first["text"]) == ("first name", "one tab\tsecond line")
+    assert (second["name"], second["text"]) == ("second", "")

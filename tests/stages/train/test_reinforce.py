@@ -226,7 +226,7 @@ def test_a_teacher_is_opened_only_for_signals_that_ask_one(
         asked.append(stage)
         return open_teachers(params, stage)
 
-    monkeypatch.setattr("stages.train.run.open_teachers", counted)
+    monkeypatch.setattr("stages.train.supervision.opening.open_teachers", counted)
     trainer(supervision=supervision).reinforce(Path("tiny"))
     assert len(asked) == opened
 
@@ -234,7 +234,5 @@ def test_a_teacher_is_opened_only_for_signals_that_ask_one(
 def test_parameters_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ValueError, match="rollback needs checkpoints"):
         TrainParams.model_validate({"on_collapse": "rollback"})
-    with pytest.raises(ValueError, match="engine verl has no signals"):
-        TrainParams.model_validate({"engine": "verl", "supervision": "ops"})
     with pytest.raises(ValueError, match=r"signal\.schedule \[50, 150\] must lie before"):
         TrainParams.model_validate({"supervision": "ets", "grpo": {"steps": 100}})

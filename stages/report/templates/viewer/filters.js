@@ -6,25 +6,39 @@ let hits = null;  // per record whether the search finds it; null without a sear
 let searches = 0;
 
 function select() {
-  const counts = HEADER.facets.map((facet) => new Int32Array(facet.values.length));
-  const chosen = [];
   const limited = HEADER.measures.filter(({ key }) => bounds[key][0] > -Infinity || bounds[key][1] < Infinity);
+  const passing = HEADER.facets.map(({ key }) => (ticked[key].size ? passingSets(key) : null));
+  if (!hits && !limited.length && !passing.some(Boolean)) return everything();
+  const columns = HEADER.facets.map(({ key }) => index[key]);
+  const tally = HEADER.facets.map(({ key }) => new Int32Array(sets[key].codes.length));
+  const chosen = new Int32Array(index.known);
+  let found = 0;
   for (let i = 0; i < index.known; i++) {
     if (hits && !hits[i]) continue;
     if (!limited.every(({ key }) => index[key][i] >= bounds[key][0] && index[key][i] <= bounds[key][1])) continue;
     let failing = -1, failures = 0;
-    for (let f = 0; f < HEADER.facets.length && failures < 2; f++) {
-      const { key, many } = HEADER.facets[f], wanted = ticked[key], value = index[key][i];
-      if (wanted.size && !(many ? value.some((code) => wanted.has(code)) : wanted.has(value))) { failing = f; failures++; }
+    for (let f = 0; f < columns.length && failures < 2; f++) {
+      if (passing[f] && !passing[f][columns[f][i]]) { failing = f; failures++; }
     }
-    if (failures === 0) chosen.push(i);
-    for (let f = 0; f < HEADER.facets.length && failures < 2; f++) {
-      if (failures && f !== failing) continue;
-      const { key, many } = HEADER.facets[f], value = index[key][i];
-      if (many) for (const code of value) counts[f][code]++; else counts[f][value]++;
-    }
+    if (failures === 0) {
+      chosen[found++] = i;
+      for (let f = 0; f < columns.length; f++) tally[f][columns[f][i]]++;
+    } else if (failures === 1) tally[failing][columns[failing][i]]++;
   }
-  return { chosen, counts };
+  return { chosen: chosen.subarray(0, found), counts: HEADER.facets.map((facet, f) => byValue(facet, tally[f])) };
+}
+
+// Without a filter the header knows the counts, however much of the index has come.
+function everything() {
+  return { chosen: Int32Array.from({ length: HEADER.count }, (_, i) => i), counts: HEADER.facets.map(({ counts }) => counts) };
+}
+
+const passingSets = (key) => sets[key].codes.map((codes) => codes.some((code) => ticked[key].has(code)));
+
+function byValue({ key, values }, tally) {
+  const counts = new Int32Array(values.length);
+  sets[key].codes.forEach((codes, set) => { for (const code of codes) counts[code] += tally[set]; });
+  return counts;
 }
 
 async function search(words, onChange) {
@@ -33,9 +47,8 @@ async function search(words, onChange) {
   hits = null;
   if (!terms.length) return onChange();
   const found = new Uint8Array(HEADER.count);
-  const pages = textPages();
-  for (let page = 0; page < pages; page++) load(`text-${page}`);
-  for (let page = 0; page < pages; page++) {
+  for (let page = 0; page < textPages; page++) load(`text-${page}`);
+  for (let page = 0; page < textPages; page++) {
     const lines = await searchable(page);
     if (run !== searches) return;
     lines.forEach((line, i) => { if (terms.every((term) => line.includes(term))) found[page * HEADER.text_page + i] = 1; });

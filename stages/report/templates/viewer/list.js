@@ -17,9 +17,10 @@ function buildList(root, open) {
   function row(record, place) {
     const title = el("span"), said = el("div", { className: "said" });
     lineOf(record).then((line) => { title.textContent = line.name; said.textContent = line.said; }, problem);
+    const known = record < index.known;
     const node = el("div", { className: record === current ? "row open" : "row", click: () => open(record) },
-      el("div", { className: "top" }, title, headline(record)),
-      said, el("div", { className: "under", textContent: underline(record) }));
+      el("div", { className: "top" }, title, known ? headline(record) : null),
+      said, known ? el("div", { className: "under", textContent: underline(record) }) : null);
     node.style.top = `${place * ROW}px`;
     node.dataset.record = record;
     return node;
@@ -56,7 +57,7 @@ function buildList(root, open) {
 
 const valueOf = (key, record) => {
   const facet = HEADER.facets.find((one) => one.key === key);
-  return facet ? facet.values[index[key][record]] : undefined;
+  return facet ? facet.values[sets[key].codes[index[key][record]][0]] : undefined;
 };
 
 function headline(record) {

@@ -13,14 +13,9 @@ for (const measure of HEADER.measures) {
 function refresh() {
   const { chosen, counts } = select();
   const [key, way] = order.value.split(" ");
-  if (way) {
-    const last = way === "up" ? Infinity : -Infinity, column = index[key];
-    const value = (record) => (Number.isNaN(column[record]) ? last : column[record]);
-    chosen.sort((a, b) => (way === "up" ? value(a) - value(b) : value(b) - value(a)) || a - b);
-  }
   refreshCounts(counts);
-  list.show(chosen);
-  const reading = index.known < HEADER.count ? `, reading ${number(index.known)}` : "";
+  list.show(way ? ordered(chosen, index[key], way === "up") : chosen);
+  const reading = index.known < HEADER.count && chosen.length < HEADER.count ? `, reading ${number(index.known)}` : "";
   status.textContent = `${number(chosen.length)} of ${number(HEADER.count)}${reading}`;
 }
 
@@ -53,4 +48,6 @@ addEventListener("hashchange", () => openNamed().catch(problem));
 for (const step of document.querySelectorAll("[data-step]")) {
   step.addEventListener("click", () => document.querySelector(`[data-facet=steps][data-value="${CSS.escape(step.dataset.step)}"] input`)?.click());
 }
-readIndex(refresh).then(openNamed).catch(problem);
+refresh();
+openNamed().catch(problem);
+readIndex(refresh).then(() => { refresh(); return readAhead(); }).catch(problem);

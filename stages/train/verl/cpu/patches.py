@@ -1,7 +1,8 @@
-"""Two functions of verl that presume an accelerator, replaced while this process runs.
+"""Functions of verl that presume an accelerator, replaced while this process runs.
 
-Its process group asks for one backend for the CPU and one for the device: on a CPU that is the same backend twice,
-which torch refuses. And its frozen reference asks for pinned memory, which only an accelerator has.
+Its process groups, of Ray's workers and of torchrun's, ask for one backend for the CPU and one for the device: on a CPU
+that is the same backend twice, which torch refuses. And its frozen reference asks for pinned memory, which only an
+accelerator has.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch.distributed.fsdp import CPUOffloadPolicy
 
 
 def initialise_gloo(timeout_second: int | None = None, backend: str | None = None) -> None:
-    """Join the process group that Ray's environment variables describe."""
+    """Join the process group that the environment variables describe."""
     if torch.distributed.is_initialized():
         return
     torch.distributed.init_process_group(
@@ -34,4 +35,5 @@ def _unpinned(pin_memory: bool = True) -> CPUOffloadPolicy:
 
 
 verl.utils.distributed.initialize_global_process_group_ray = initialise_gloo
+verl.utils.distributed.initialize_global_process_group = initialise_gloo
 verl.utils.fsdp_utils.CPUOffloadPolicy = partial(_unpinned)

@@ -1,4 +1,4 @@
-"""What every verl process loads on the test device: platform, patches, and the sampler under its name."""
+"""What every verl process loads on the test device: platform, patches, and the samplers under their names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ __all__ = ["NAME", "patches", "platform"]
 NAME = "prove_cpu"
 
 
-def _replica() -> type:
+def _own() -> type:
     from stages.train.verl.cpu.rollout import CpuReplica
 
     return CpuReplica
 
 
+def _vllm() -> type:
+    from stages.train.verl.cpu.vllm import CpuReplica
+
+    return CpuReplica
+
+
 base._ROLLOUT_REGISTRY[(NAME, "async")] = "stages.train.verl.cpu.rollout.CpuRollout"
-RolloutReplicaRegistry.register(NAME, _replica)
+RolloutReplicaRegistry.register(NAME, _own)
+RolloutReplicaRegistry.register("vllm", _vllm)

@@ -90,7 +90,7 @@ def test_divergence_is_parted_token_by_token() -> None:
     control = torch.tensor([m is not None for row in ([*CALL], [*SAID], [*SAID]) for m in CONTROL.labels(row)])
     assert torch.equal(made.target, torch.tensor([*CALL, *SAID, *SAID]))
     own, reference = -torch.rand(len(control), generator=torch.Generator().manual_seed(0)), torch.zeros(len(control))
-    found = divergence_metrics([made, made], [own, own], [reference, reference], CONTROL)
+    found = divergence_metrics([made.sequences] * 2, [own, own], [reference, reference], CONTROL)
     kl = low_var_kl(own, reference)
     assert found == pytest.approx({"control_kl": float(kl[control].mean()), "text_kl": float(kl[~control].mean())})
 
@@ -101,8 +101,8 @@ def test_tokens_without_a_record_are_left_out() -> None:
     own[made.member == 1] = math.nan
     zero = torch.zeros(len(own))
     expected = float(low_var_kl(torch.tensor(-1.0), torch.tensor(0.0)))
-    assert divergence_metrics([made], [own], [zero], CONTROL) == pytest.approx(
+    assert divergence_metrics([made.sequences], [own], [zero], CONTROL) == pytest.approx(
         {"control_kl": expected, "text_kl": expected}
     )
-    assert divergence_metrics([made], [own * math.nan], [zero], CONTROL) == {}
+    assert divergence_metrics([made.sequences], [own * math.nan], [zero], CONTROL) == {}
     assert divergence_metrics([], [], [], CONTROL) == {}

@@ -34,7 +34,8 @@ def rl_rows(catalog: Catalog, count: int) -> list[RlRow]:
             replay = [ReplayStep("list_payees", {}), ReplayStep("", {})]
             before = [Message("user", "Hello."), Message("assistant", "Hello.")]
         session = replayed_session(catalog, 0, replay)
-        assert catalog.call(session, "list_accounts", {}).ok
+        told = catalog.call(session, "list_accounts", {})
+        assert told.ok
         rows.append(
             RlRow(
                 id=f"row-{number}",
@@ -48,25 +49,28 @@ def rl_rows(catalog: Catalog, count: int) -> list[RlRow]:
                 replay=tuple(replay),
                 truth=(TruthCall("list_accounts", {}),),
                 state_hash=session.state_hash,
+                required=(told.text,),
             )
         )
     return rows
 
 
 def sft_rows(catalog: Catalog) -> list[SftRow]:
-    """Conversations that show the one call."""
+    """Conversations that show the one call, those of `rl_rows` one after another."""
     tools = tuple(visible_spec(catalog.entry(name).tool) for name in TOOLS)
     told = catalog.call(Session(catalog.world(0)), "list_accounts", {}).text
     rows = []
     for number, text in enumerate(ASKED):
+        before = (Message("user", "Hello."), Message("assistant", "Hello.")) if number % 2 else ()
         messages = (
+            *before,
             Message("user", text),
             Message("assistant", "", (ToolCall("call_0_0", "list_accounts", {}),)),
             Message("tool", told[:60], tool_call_id="call_0_0"),
             Message("assistant", "Done."),
         )
-        learn = (False, True, False, True)
-        rows.append(SftRow(f"sft-{number}", "multi_turn", "banking", tools, messages, learn))
+        learn = tuple(message.role == "assistant" for message in messages)
+        rows.append(SftRow(f"c-{number}", "multi_turn", "banking", tools, messages, learn))
     return rows
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +18,20 @@ import yaml
 from servers.kernel.catalog import Catalog
 from stages.artifacts import ArtifactError
 from stages.params import ParamsError, check_block
-from stages.progress import progress
 from stages.stage import StageContext
 from stages.train.journal import Journal
 from stages.train.params import TrainParams
+from stages.train.policy import load_chat
+from stages.train.supervision.opening import open_signal
+from stages.train.tables import rl_table
 from stages.train.verl import run
 from stages.train.verl import supervise as watching
 from stages.train.verl.figures import renamed
 from stages.train.verl.limits import LoopSettings
 from stages.train.verl.merge import last_step, merged
-from stages.train.verl.prepare import prepare
-from stages.train.verl.run import Watch, require_verl
+from stages.train.verl.phases import ClusterPhases, Watch
+from stages.train.verl.prepare import Prepared, prepare, whole
+from stages.train.verl.run import require_verl
 from stages.train.verl.supervise import ClusterError, supervise
 from tests.stages.train.verl.small import write_workspace
 
@@ -42,6 +48,10 @@ def context(train: dict[str, Any], **blocks: Any) -> StageContext[TrainParams]:
     return StageContext("train", check_block(TrainParams, train, "train"), document=document)
 
 
+def prepared(ctx: StageContext[TrainParams], base: Path) -> Prepared:
+    return prepare(ctx, base, whole(ctx, Path("work")))
+
+
 @pytest.fixture
 def workspace(tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_workspace(tmp_path, catalog)
@@ -50,7 +60,8 @@ def workspace(tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_run_is_prepared_whole(workspace: Path) -> None:
-    found = prepare(context(TRAIN), workspace / "data" / "policy_base", Path("work"))
+    ctx = context(TRAIN)
+    found = prepare(ctx, workspace / "data" / "policy_base", whole(ctx, Path("work")))
     assert (found.rows, found.too_long) == (4, 0)
     assert sorted(path.name for path in (workspace / "work" / "data").iterdir()) == ["train.parquet", "val.parquet"]
     (entry,) = yaml.safe_load((workspace / "work" / "agent_loop.yaml").read_text())
@@ -63,16 +74,16 @@ def test_a_run_is_prepared_whole(workspace: Path) -> None:
 
 def test_rows_over_the_budget_are_left_out_and_none_left_is_an_error(workspace: Path) -> None:
     base = workspace / "data" / "policy_base"
-    some = prepare(context({**TRAIN, "max_prompt": 180}), base, Path("work"))
+    some = prepared(context({**TRAIN, "max_prompt": 180}), base)
     assert (some.rows, some.too_long) == (2, 2)
     with pytest.raises(ArtifactError, match=r"raise train\.max_prompt"):
-        prepare(context({**TRAIN, "max_prompt": 20}), base, Path("work"))
+        prepared(context({**TRAIN, "max_prompt": 20}), base)
 
 
 def test_a_reward_that_needs_a_judge_is_refused(workspace: Path) -> None:
     ctx = context(TRAIN, reward={"kind": "scribe"})
     with pytest.raises(ParamsError, match="no process judge"):
-        prepare(ctx, workspace / "data" / "policy_base", Path("work"))
+        prepared(ctx, workspace / "data" / "policy_base")
 
 
 def test_a_program_that_fails_shows_its_last_words(tmp_path: Path) -> None:
@@ -113,16 +124,16 @@ def test_each_journal_line_is_tracked_once(tmp_path: Path) -> None:
         def log_metrics(self, values: dict[str, float], step: int | None = None) -> None:
             heard.extend((name, step) for name in values)
 
-    with progress("GRPO", total=3) as bar:
-        watch = Watch(Heard(), tmp_path, bar)  # type: ignore[arg-type]
-        assert watch() == 0
-        grpo, validation = Journal(tmp_path / "grpo_log.jsonl"), Journal(tmp_path / "validation_log.jsonl")
-        validation.add(0, {"reward": 0.1, "rewards": {"row": 0.1}})
-        grpo.add(1, {"reward": 0.5})
-        assert watch() == 1 and watch() == 1
-        grpo.add(2, {"reward": 0.6})
-        validation.add(2, {"reward": 0.2, "rewards": {}})
-        assert watch() == 2
+    reached: list[int] = []
+    watch = Watch(Heard(), tmp_path, 0, reached.append)  # type: ignore[arg-type]
+    assert watch() == 0
+    grpo, validation = Journal(tmp_path / "grpo_log.jsonl"), Journal(tmp_path / "validation_log.jsonl")
+    validation.add(0, {"reward": 0.1, "rewards": {"row": 0.1}})
+    grpo.add(1, {"reward": 0.5})
+    assert watch() == 1 and watch() == 1
+    grpo.add(2, {"reward": 0.6})
+    validation.add(2, {"reward": 0.2, "rewards": {}})
+    assert watch() == 2 and reached == [1, 2]
     assert sorted(heard, key=str) == sorted(
         [("validation/reward", 0), ("grpo/reward", 1), ("grpo/reward", 2), ("validation/reward", 2)], key=str
     )
@@ -143,6 +154,128 @@ def test_a_missing_checkpoint_says_how_to_go_on(tmp_path: Path) -> None:
     assert last_step(tmp_path) == 0
     (tmp_path / "latest_checkpointed_iteration.txt").write_text("4")
     assert last_step(tmp_path) == 4
-    with pytest.raises(ArtifactError, match="has not come to step 9"):
-        merged(tmp_path, 9, tmp_path, tmp_path / "final", tmp_path / "log")
+    with pytest.raises(ArtifactError, match="global_step_9 is missing"):
+        merged(tmp_path / "global_step_9", tmp_path, tmp_path / "final", tmp_path / "log")
     assert json.dumps([path.name for path in tmp_path.iterdir()]) == '["latest_checkpointed_iteration.txt"]'
+
+
+class Trainers:
+    """verl's trainer in the stage's eyes: each start plays the next part, which sees the phase's directory."""
+
+    def __init__(self, work: Path, *parts: Callable[[Path], None]) -> None:
+        self.work, self._parts, self.commands = work, iter(parts), list[Sequence[str]]()
+
+    def __call__(
+        self, command: Sequence[str], variables: Mapping[str, str], log: Path, tick: Callable[[], int], idle: float
+    ) -> None:
+        if "verl.model_merger" in command:
+            target = Path(command[command.index("--target_dir") + 1])
+            (target / "config.json").write_text("{}")
+            (target / "model.safetensors").write_text(command[command.index("--local_dir") + 1])
+            return
+        self.commands.append(command)
+        next(self._parts)(log.parent)
+        tick()
+
+    def rate(self, start: int) -> float:
+        return float(self.setting(start, "actor_rollout_ref.actor.optim.lr"))
+
+    def setting(self, start: int, key: str) -> str:
+        return next(item.partition("=")[2] for item in self.commands[start] if item.startswith(f"{key}="))
+
+
+def kept(directory: Path, step: int) -> None:
+    checkpoints = directory / "checkpoints"
+    (checkpoints / f"global_step_{step}" / "actor").mkdir(parents=True, exist_ok=True)
+    (checkpoints / "latest_checkpointed_iteration.txt").write_text(str(step))
+
+
+def collapsed(work: Path, step: int, restored: int | None, action: str) -> None:
+    line = {"reason": "", "since": step, "action": action, "restored": restored, "lr": 0.0}
+    Journal(work / "collapse_log.jsonl").append(step, line)
+    raise ClusterError("the trainer ended")
+
+
+def phases(monkeypatch: pytest.MonkeyPatch, trainers: Trainers, **train: Any) -> Path:
+    """The run's last weights."""
+    monkeypatch.setattr("stages.train.verl.phases.supervise", trainers)
+    monkeypatch.setattr("stages.train.verl.merge.supervise", trainers)
+    ctx = context({**TRAIN, **train})
+    with ExitStack() as stack:
+        signal = open_signal(ctx, rl_table(ctx, load_chat(ctx.params.policy), "train")[0], stack)
+
+        def imitate(weights: Path, rows: Sequence[Any], config: Any, name: str, target: Path) -> None:
+            shutil.copytree(weights, target)
+
+        return ClusterPhases(ctx, trainers.work, signal, ctx.params.grpo, imitate).run(Path("data/policy_base"))
+
+
+def finishing(work: Path, steps: int, first: int = 0) -> Callable[[Path], None]:
+    """A trainer that comes to the end of its phase."""
+
+    def play(directory: Path) -> None:
+        for step in range(1, steps + 1):
+            Journal(work / "grpo_log.jsonl").add(first + step, {"reward": 0.5})
+        kept(directory, steps)
+
+    return play
+
+
+def test_a_rollback_starts_the_trainer_again_at_half_the_rate_with_a_new_optimiser(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Path("work")
+
+    def collapsing(directory: Path) -> None:
+        kept(directory, 1)
+        collapsed(work, 2, 1, "rollback")
+
+    trainers = Trainers(work, collapsing, finishing(work, 3))
+    final = phases(monkeypatch, trainers, on_collapse="rollback", grpo={**TRAIN["grpo"], "checkpoint_every": 1})
+    assert final == work / "grpo-000003"
+    assert (final / "model.safetensors").read_text().endswith("000000/checkpoints/global_step_3/actor")
+    assert trainers.rate(1) == trainers.rate(0) / 2
+    assert trainers.setting(1, "actor_rollout_ref.actor.checkpoint.load_contents") == "[model]"
+    assert trainers.setting(0, "data.seed") != trainers.setting(1, "data.seed")
+
+
+def test_an_alarm_that_stops_hands_over_the_last_healthy_weights(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Path("work")
+
+    def collapsing(directory: Path) -> None:
+        kept(directory, 1)
+        collapsed(work, 2, 1, "stop")
+
+    final = phases(monkeypatch, Trainers(work, collapsing), on_collapse="stop")
+    assert final == work / "stopped-000003"
+    assert (final / "model.safetensors").read_text().endswith("global_step_1/actor")
+    again = Trainers(work)
+    assert phases(monkeypatch, again, on_collapse="stop") == final and not again.commands, "it has ended for good"
+
+
+def test_a_trainer_that_fails_without_an_alarm_fails_the_run(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(directory: Path) -> None:
+        raise ClusterError("out of memory")
+
+    with pytest.raises(ClusterError, match="out of memory"):
+        phases(monkeypatch, Trainers(Path("work"), failing))
+
+
+def test_lessons_come_between_two_runs_of_the_trainer(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Path("work")
+    trainers = Trainers(work, finishing(work, 1), finishing(work, 2, first=1))
+    final = phases(monkeypatch, trainers, supervision="ets", signal={"schedule": [1]})
+    assert final == work / "grpo-000003"
+    assert [trainers.setting(start, "trainer.total_training_steps") for start in (0, 1)] == ["1", "2"]
+    starts = [Path(trainers.setting(start, "actor_rollout_ref.model.path")).name for start in (0, 1)]
+    assert starts == ["policy_base", "grpo-000001"], "a phase starts from, and is held to, the weights before it"
+
+
+def test_what_is_learnt_before_the_first_step_is_where_grpo_starts(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainers = Trainers(Path("work"), finishing(Path("work"), 3))
+    phases(monkeypatch, trainers, supervision="sft_then_rl")
+    assert Path(trainers.setting(0, "actor_rollout_ref.model.path")).name == "lessons-000000"

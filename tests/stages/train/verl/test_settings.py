@@ -17,6 +17,7 @@ from stages.train.params import TrainParams
 from stages.train.verl.checks import check_overrides, needed_cpus
 from stages.train.verl.data import write_rows
 from stages.train.verl.overrides import arguments, parsed, verl_overrides
+from stages.train.verl.phase import Phase
 from stages.train.verl.plan import episodes_at_once, told, training_memory
 from stages.train.verl.shapes import KNOWN, shape_of
 from tests.stages.train.verl.small import rl_rows
@@ -33,7 +34,12 @@ def params(**changes: Any) -> TrainParams:
 
 
 def written(chosen: TrainParams | None = None) -> dict[str, Any]:
-    return verl_overrides(chosen or params(), "weights", Path("/w"), rows=1000, seed=7)
+    chosen = chosen or params()
+    phase = Phase(
+        root=Path("/w"), work=Path("/w"), directory=Path("/w"), first=0, last=chosen.grpo.steps,
+        seed=7, params=chosen, document={},
+    )  # fmt: skip
+    return verl_overrides(chosen, "weights", phase, rows=1000, seed=7)
 
 
 def test_the_papers_numbers_reach_verl() -> None:
@@ -93,6 +99,12 @@ def test_a_machine_without_enough_cpus_is_told_how_many(monkeypatch: pytest.Monk
         ({"grpo": {"optim": {"schedule": "linear"}}}, "schedule"),
         ({"policy": {"base": "x", "frozen_layers": 2}}, "frozen_layers"),
         ({"verl": {"overrides": ["nonsense"]}}, "KEY=VALUE"),
+        ({"sft": {"optim": {"schedule": "linear"}}}, "train.sft.optim.schedule"),
+        ({"supervision": "hint", "grpo": {"old_logprobs": "sampled"}}, "hint has episodes without"),
+        (
+            {"supervision": "ets", "signal": {"lessons": {"optim": {"schedule": "linear"}}}},
+            "train.signal.lessons.optim.schedule",
+        ),
     ],
 )
 def test_what_the_engine_lacks_is_refused_by_name(change: dict[str, Any], told_of: str) -> None:
@@ -106,8 +118,16 @@ def test_unknown_keys_of_the_block_are_refused() -> None:
 
 
 def test_values_survive_the_command_line() -> None:
-    given = {"a": None, "b": True, "c": 0.5, "d": "x y,[z]'", "e": ["console", "a b"], "f": "/plain/path-1.0"}
-    assert arguments(given) == ["a=null", "b=true", "c=0.5", "d='x y,[z]\\''", "e=[console,'a b']", "f=/plain/path-1.0"]
+    given = {"a": None, "b": True, "c": 0.5, "d": "x y,[z]'", "e": ["console", "a b"], "f": "/plain/path-1.0", "g": "1"}
+    assert arguments(given) == [
+        "a=null",
+        "b=true",
+        "c=0.5",
+        "d='x y,[z]\\''",
+        "e=[console,'a b']",
+        "f=/plain/path-1.0",
+        "g='1'",
+    ]
     assert parsed("a.b=[1, 2]") == ("a.b", [1, 2]) and parsed("a=text=1") == ("a", "text=1")
 
 

@@ -1,27 +1,54 @@
-"""The whole cluster engine once, on a CPU, with a stop and a resume."""
+"""The whole cluster engine once, on a CPU: one step in every run of the tests, the rest with `make test-nightly`."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("verl")
 pytest.importorskip("transfer_queue")
 
+from tests.bench.verl_smoke import short, smoke
+
+
+def check_step(line: dict[str, Any]) -> None:
+    assert line["episodes"] == 8 and line["masked"] == 0
+    assert line["reward_demonstrated"] == pytest.approx(1.3), "a demonstration was played and solved its row"
+    assert line["kl"] >= 0 and line["grad_norm"] > 0
+    assert line["sampler_correlation"] > 0.99, "the sampler has the trainer's weights"
+
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_run_is_stopped_resumed_merged_and_loaded(tmp_path: Path) -> None:
-    from tests.bench.verl_smoke import smoke
+@pytest.mark.timeout(600)
+def test_one_step_from_rollouts_to_weights_that_play(tmp_path: Path) -> None:
+    found = short(tmp_path)
+    (line,) = found["steps"]
+    check_step(line)
+    assert found["moved"] > 0, "the merged weights are not those that it started from"
+    assert [entry["step"] for entry in found["validation"]] == [1]
+    assert len(found["rewards"]) == 2
 
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_a_run_is_warmed_up_stopped_resumed_merged_and_played(tmp_path: Path) -> None:
     found = smoke(tmp_path)
-    assert found["stopped_at"] == 1, "it was stopped after its first checkpoint"
+    assert found["stopped_at"] == 1, "it was killed after its first checkpoint"
     assert [line["step"] for line in found["steps"]] == [1, 2], "and went on with the second step"
     assert [line["step"] for line in found["validation"]] == [1, 2]
     for line in found["steps"]:
-        assert line["episodes"] == 8 and line["masked"] == 0
+        check_step(line)
         assert line["calls"] > 0, "sessions were called"
-        assert line["kl"] >= 0 and line["grad_norm"] >= 0
-    assert found["moved"] > 0, "the merged weights are not those of the warm start"
-    assert len(found["rewards"]) == 2
+    assert found["lines"]["sft_log.jsonl"] == 16
+    assert found["moved"] > 0 and len(found["rewards"]) == 2
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_lessons_are_learnt_between_two_phases(tmp_path: Path) -> None:
+    found = smoke(tmp_path, "ets")
+    assert [line["step"] for line in found["steps"]] == [1, 2]
+    assert found["lines"].get("lessons_1_log.jsonl", 0) > 0, "what had failed in the first step was imitated"
+    assert found["steps"][1]["kl"] == pytest.approx(0, abs=1e-6), "the second phase is held to where it started"

@@ -27,8 +27,10 @@ from stages.train.packing import Row, pack_sequences
 from stages.train.params import TrainParams
 from stages.train.policy import Policy
 from stages.train.update import grpo_objective, reference_logprobs
+from stages.train.verl.imitate import batch_rows, sft_overrides
 from stages.train.verl.limits import Limits, LoopSettings
 from stages.train.verl.overrides import arguments, verl_overrides
+from stages.train.verl.phase import Phase
 from tests.stages.train.verl.scripted import ScriptedModel, ScriptedServers, calling, saying
 from tests.stages.train.verl.small import build_qwen, rl_rows
 
@@ -255,7 +257,11 @@ def test_verl_accepts_the_settings_of_each_profile(path: Path, vllm_ranks: None)
 
     document = merged(yaml.safe_load((ROOT / "params.yaml").read_text()), yaml.safe_load(path.read_text()))
     params: TrainParams = check_block(TrainParams, document["train"], "train")
-    settings = arguments(verl_overrides(params, "weights", Path("/w"), rows=10_000, seed=7))
+    phase = Phase(
+        root=Path("/w"), work=Path("/w"), directory=Path("/w"), first=0, last=params.grpo.steps,
+        seed=7, params=params, document={},
+    )  # fmt: skip
+    settings = arguments(verl_overrides(params, "weights", phase, rows=10_000, seed=7))
     with initialize_config_module("verl.trainer.config", version_base=None):
         config = compose("ppo_trainer", overrides=[item for item in settings if not item.startswith("hydra.")])
     assert need_reference_policy(config) == (params.grpo.kl > 0)
@@ -265,3 +271,22 @@ def test_verl_accepts_the_settings_of_each_profile(path: Path, vllm_ranks: None)
     assert rollout.multi_turn.max_tool_response_length == params.verl.tool_response
     assert config.actor_rollout_ref.actor.optim.lr == params.grpo.optim.lr
     assert json.loads(json.dumps(dict(config.ray_kwargs.ray_init.runtime_env.env_vars)))
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_verl_accepts_the_supervised_settings_of_each_profile(path: Path) -> None:
+    from hydra import compose, initialize_config_module
+    from verl.utils.config import omega_conf_to_dataclass
+
+    document = merged(yaml.safe_load((ROOT / "params.yaml").read_text()), yaml.safe_load(path.read_text()))
+    params: TrainParams = check_block(TrainParams, document["train"], "train")
+    decaying = params.sft.optim.model_copy(update={"schedule": "cosine"})
+    for config in (params.sft.model_copy(update={"optim": decaying}), params.signal.lessons):
+        batch = batch_rows(1_000, config.batch_size, params.verl.gpus)
+        settings = arguments(sft_overrides(params, config, Path("weights"), Path("/w"), batch, steps=50, epochs=2))
+        with initialize_config_module("verl.trainer.config", version_base=None):
+            found = compose("sft_trainer_engine", overrides=[s for s in settings if not s.startswith("hydra.")])
+        assert omega_conf_to_dataclass(found.optim).lr == config.optim.lr
+        assert omega_conf_to_dataclass(found.engine).strategy == "fsdp2"
+        assert found.data.train_batch_size % params.verl.gpus == 0
+        assert found.data.max_token_len_per_gpu >= config.max_length
