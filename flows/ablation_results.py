@@ -67,6 +67,20 @@ def results(every: Sequence[Run], grid: Grid, scorer: Scorer, seed: int) -> list
     return out
 
 
+def judged(run: Run, scorer: Scorer) -> dict[str, float]:
+    """A run's last validation: rows that count, their mean reward, and the share that was solved.
+
+    Raises:
+        GridError: the run was never validated.
+    """
+    played = [episode for episode in _last(run, scorer) if not episode.reward.masked]
+    if not played:
+        return {"rows": 0}
+    reward = sum(episode.reward.total for episode in played) / len(played)
+    solved = [episode.reward.outcome is True for episode in played]
+    return {"rows": len(played), "reward": reward, "solved": sum(solved) / len(played)}
+
+
 def _last(run: Run, scorer: Scorer) -> list[ScoredEpisode]:
     """The episodes of the run's last validation, under the whole reward."""
     episodes = [episode_from_row(row) for row in pq.read_table(run.episodes).to_pylist()]

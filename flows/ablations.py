@@ -3,13 +3,16 @@
     python -m flows.ablations --grid rewards
     python -m flows.ablations --grid supervision --finished     # what is there already, without training on
 
-A killed grid goes on where it stopped. Exit codes: 0 done, 1 a run failed, 2 bad usage.
+A killed grid goes on where it stopped. In MLflow the grid is one run with its trainings below it; in a git repository
+each finished training is a DVC experiment too. Exit codes: 0 done, 1 a run failed, 2 bad usage.
 """
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +30,9 @@ from prefect.cache_policies import NO_CACHE  # noqa: E402
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner  # noqa: E402
 
 from flows.ablation_figure import draw  # noqa: E402
-from flows.ablation_results import CellResult, results  # noqa: E402
+from flows.ablation_results import CellResult, judged, results  # noqa: E402
+from flows.experiments import NoRepositoryError, repository, save  # noqa: E402
+from flows.grid_tracking import GridTracking  # noqa: E402
 from servers.kernel.catalog import load_catalog  # noqa: E402
 from stages.artifacts import write_json  # noqa: E402
 from stages.episodes import Scorer  # noqa: E402
@@ -43,23 +48,55 @@ SHOWN = ("calls", "calls_over_budget", "solved")
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
+@dataclass(frozen=True)
+class Keeper:
+    """Who keeps what a run of the grid left: its parent in MLflow, and whether it becomes a DVC experiment."""
+
+    grid: str
+    tracking: GridTracking
+    scorer: Scorer
+    experiments: bool
+
+
 @task(task_run_name="{run.cell}, seed {run.seed}", cache_policy=NO_CACHE)
-def train_run(run: Run, keep_weights: bool = False) -> None:
+def train_run(run: Run, keeper: Keeper, warm: bool = False) -> None:
     """One run as a task."""
-    begin = time.monotonic()
-    ran = train(run, keep_weights=keep_weights)
+    logger, begin = get_run_logger(), time.monotonic()
+    ran = train(run, keep_weights=warm, tags=keeper.tracking.tags(run), say=logger.info)
     told = f"trained in {human_time(time.monotonic() - begin)}" if ran else "had been trained before"
-    get_run_logger().info(f"{run.cell}, seed {run.seed}: {told}")
+    logger.info(f"{run.cell}, seed {run.seed}: {told}")
+    if keeper.experiments and not warm:
+        try:
+            logger.info(f"DVC experiment {save(run, keeper.grid, judged(run, keeper.scorer))}")
+        except (subprocess.CalledProcessError, NoRepositoryError) as error:
+            said = (getattr(error, "stderr", "") or str(error)).strip()
+            logger.warning(f"{run.cell}, seed {run.seed}: no DVC experiment, git says: {said[:300]}")
 
 
 @flow(name="ablations", validate_parameters=False)
-def ablations(name: str, grid: Grid, params: Path) -> list[Run]:
+def ablations(name: str, grid: Grid, params: Path) -> tuple[list[Run], GridTracking]:
     """Train the warm start, then every run of the grid, as many at once as the flow's task runner takes."""
-    warm = warm_start(name, grid, params)
-    train_run(warm, keep_weights=True)
+    logger, warm = get_run_logger(), warm_start(name, grid, params)
     every = list(runs(name, grid, params, warm))
-    train_run.map(every, keep_weights=unmapped(False)).result()
-    return every
+    called = Path(name).stem
+    keeper = Keeper(called, GridTracking(called, grid, every, logger.warning), scorer_of(params), _versioned())
+    try:
+        train_run(warm, keeper, warm=True)
+        train_run.map(every, unmapped(keeper)).result()
+    except BaseException:
+        keeper.tracking.end("FAILED")
+        raise
+    return every, keeper.tracking
+
+
+def _versioned() -> bool:
+    """Whether runs can become DVC experiments here."""
+    try:
+        repository()
+    except NoRepositoryError as error:
+        get_run_logger().info(f"no DVC experiments: {error}")
+        return False
+    return True
 
 
 def finished(name: str, grid: Grid, params: Path) -> tuple[Grid, list[Run]]:
@@ -68,7 +105,7 @@ def finished(name: str, grid: Grid, params: Path) -> tuple[Grid, list[Run]]:
     Raises:
         GridError: the baseline has no run yet.
     """
-    every = [run for run in runs(name, grid, params, warm_start(name, grid, params)) if run.episodes.exists()]
+    every = [run for run in runs(name, grid, params, warm_start(name, grid, params)) if run.finished]
     cells = {cell: overlay for cell, overlay in grid.cells.items() if any(run.cell == cell for run in every)}
     if grid.baseline not in cells:
         raise GridError(f"no run of the baseline {grid.baseline!r} is finished yet")
@@ -113,6 +150,7 @@ def main(
     only_finished: Annotated[bool, typer.Option("--finished", help="show the runs that are done")] = False,
 ) -> None:
     """Run a grid of ablations, print its table and draw its figure."""
+    tracking = None
     try:
         wanted, scorer = load_grid(grid), scorer_of(params)
         if only_finished:
@@ -120,7 +158,7 @@ def main(
         else:
             runner: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=parallel)
             train_all = ablations.with_options(task_runner=runner)
-            every = train_all(grid, wanted, params)
+            every, tracking = train_all(grid, wanted, params)
         found = results(every, wanted, scorer, load_params(params).get("seed", DEFAULT_SEED))
     except (GridError, ParamsError) as error:
         Console(stderr=True, highlight=False).print(f"ablations: {error}", markup=False, soft_wrap=True)
@@ -128,6 +166,9 @@ def main(
     path = REPORTS / f"{Path(grid).stem}.json"
     write_json(path, [cell.plain() for cell in found])
     draw(path.with_suffix(".svg"), found, every)
+    if tracking:
+        tracking.log(found, (path, path.with_suffix(".svg")))
+        tracking.end("FINISHED")
     show(found)
     Console(highlight=False).print(f"[dim]{path}\n{path.with_suffix('.svg')}[/dim]")
 

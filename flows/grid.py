@@ -1,11 +1,13 @@
 """A grid of training runs: overlays on `params.yaml`, each run in a workspace of its own.
 
 A workspace holds the effective params and links to the pipeline's data, so that the stages run in it as
-they would in the repository. A run that has its validation episodes is done and is not run again.
+they would in the repository. A run that has its episodes and metrics is done and is not run again. A training
+holds its workspace's lock for as long as it lives, so one that outlives a killed grid is waited for, not doubled.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -13,7 +15,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -25,6 +28,7 @@ from stages.artifacts import write_text
 from stages.params import ParamsError, check_block, load_params, load_yaml
 from stages.profile import merged
 from stages.tracking import DATABASE
+from stages.tracking.provenance import TAGS
 
 GRIDS = Path(__file__).parent / "grids"
 WORK = Path("data/ablations")
@@ -71,8 +75,18 @@ class Run:
 
     @property
     def episodes(self) -> Path:
-        """The validation episodes, which exist when the run is done."""
+        """The validation episodes."""
         return self.directory / "data" / "rollouts" / "validation.parquet"
+
+    @property
+    def metrics(self) -> Path:
+        """The training's figures, which it writes last."""
+        return self.directory / "reports" / "metrics" / "train.json"
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to train."""
+        return self.episodes.exists() and self.metrics.exists()
 
     def log(self, name: str) -> list[dict[str, Any]]:
         """The lines of a log of the training; none if it wrote none."""
@@ -111,14 +125,48 @@ def runs(name: str, grid: Grid, params: Path, warm: Run) -> Iterator[Run]:
             yield _run(name, cell, seed, merged(merged(document, overlay), {"train": {"grpo": {"seed": seed}}}))
 
 
-def train(run: Run, *, keep_weights: bool = False) -> bool:
+def train(
+    run: Run,
+    *,
+    keep_weights: bool = False,
+    tags: Mapping[str, str] | None = None,
+    say: Callable[[str], None] = print,
+) -> bool:
     """Train in the run's workspace; False if that had been done before.
+
+    Args:
+        run: what to train.
+        keep_weights: whether the weights stay when it is done.
+        tags: what else the MLflow run of the training is tagged with.
+        say: hears that a training of this run which is still going on is waited for.
 
     Raises:
         GridError: training failed; the message ends with what it said last.
     """
-    if run.episodes.exists():
-        return False
+    with _alone(run, say) as lock:
+        if ran := not run.finished:
+            _prepare(run)
+            _train(run, tags or {}, lock)
+        if not keep_weights:
+            for weights in ("sft", "final"):
+                shutil.rmtree(run.directory / "data" / "policy" / weights, ignore_errors=True)
+    return ran
+
+
+@contextmanager
+def _alone(run: Run, say: Callable[[str], None]) -> Iterator[int]:
+    """Hold the workspace's lock; a process that is given the descriptor holds it on, even if this one is killed."""
+    run.directory.mkdir(parents=True, exist_ok=True)
+    with (run.directory / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting: {run.cell}, seed {run.seed} is being trained by another process ({file.name} is locked)")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
+
+
+def _prepare(run: Run) -> None:
     data = run.directory / "data"
     data.mkdir(parents=True, exist_ok=True)
     for name in SHARED:
@@ -126,21 +174,29 @@ def train(run: Run, *, keep_weights: bool = False) -> bool:
         if not link.is_symlink():
             link.symlink_to((Path("data") / name).resolve())
     write_text(run.directory / "params.yaml", yaml.safe_dump(run.params, sort_keys=False, allow_unicode=True))
+
+
+def _train(run: Run, tags: Mapping[str, str], lock: int) -> None:
     environment = {
         "MLFLOW_TRACKING_URI": f"sqlite:///{DATABASE.resolve()}",
         **os.environ,
+        TAGS: json.dumps(dict(tags)),
         "PYTHONPATH": os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "stages.train"], cwd=run.directory, env=environment, capture_output=True, text=True
-    )
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise GridError(f"{run.cell}, seed {run.seed}: {(said or ['training said nothing'])[-1]}")
-    if not keep_weights:
-        for weights in ("sft", "final"):
-            shutil.rmtree(data / "policy" / weights)
-    return True
+    log = run.directory / "train.log"  # a pipe would end the training with the process that reads it
+    with log.open("wb") as file:
+        code = subprocess.run(
+            [sys.executable, "-m", "stages.train"],
+            cwd=run.directory,
+            env=environment,
+            stdout=file,
+            stderr=file,
+            pass_fds=(lock,),
+        ).returncode
+    if code:
+        told = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        said = [line for line in told if line.strip()]
+        raise GridError(f"{run.cell}, seed {run.seed}: {(said or ['training said nothing'])[-1]} ({log})")
 
 
 def _run(grid: str, cell: str, seed: int, document: Overlay) -> Run:

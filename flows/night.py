@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
+
 from flows.settings import use_local_settings
 
 use_local_settings()
@@ -12,9 +14,10 @@ use_local_settings()
 from prefect import flow, get_run_logger  # noqa: E402  # the settings come first
 
 from flows.artefacts import Result  # noqa: E402
+from flows.backlog import at_work  # noqa: E402
 from flows.history import HISTORY, keep, prune  # noqa: E402
 from flows.notify import body_of, notify, subject_of  # noqa: E402
-from flows.pipeline import PipelineFailedError, pipeline, stages_until  # noqa: E402
+from flows.pipeline import PipelineFailedError, pipeline, stages_until, without_prefect  # noqa: E402
 
 KEEP = 14
 """Runs whose reports are kept."""
@@ -36,10 +39,19 @@ def nightly(
     Raises:
         PipelineFailedError: a stage failed; reports and word of it come first.
     """
+    with at_work():
+        return _night(profile, until, keep_runs, notify_block, force)
+
+
+def _night(profile: str, until: str, keep_runs: int, notify_block: str, force: bool) -> list[Result]:
     begun = datetime.now(UTC)
     root, until = workspace(profile, until)
+    stages, failure = stages_until(until, root), None
     try:
-        results, failure = pipeline(stages_until(until, root), force, root), None
+        try:
+            results = pipeline(stages, force, root)
+        except httpx.TransportError:
+            results = without_prefect(stages, root, get_run_logger().info)
     except PipelineFailedError as error:
         results, failure = error.results, error
     told = {"profile": profile, "until": until, "force": force}

@@ -4,20 +4,23 @@
     python -m flows.nightly run --profile smoke --until validate
 
 One run at a time: what becomes due while another runs is cancelled. After downtime the newest missed run is made up
-for, older ones are cancelled. Exit codes: 0 done, 1 a stage failed, 2 bad usage or bad params.
+for, older ones are cancelled, and a run that was killed with what served it is marked as crashed. Exit codes: 0 done,
+1 a stage failed, 2 bad usage or bad params.
 """
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import httpx
 import typer
 from rich.console import Console
 
+from flows.backlog import cancel_missed, mark_lost
+from flows.history import HISTORY
 from flows.night import KEEP, nightly, workspace
 from flows.notify import BlockNameError, checked
 from flows.pipeline import PipelineFailedError, show, stages_until
@@ -25,9 +28,6 @@ from flows.stages import PIPELINE
 from stages.params import ParamsError
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
-    from prefect.client.schemas.objects import FlowRun
     from prefect.schedules import Schedule
 
 NAME = "nightly"
@@ -52,6 +52,10 @@ def run(profile: Profile = "", until: Until = "", keep: Keep = KEEP, notify: Not
         results, code = nightly(profile, until, keep, notify, force), 0
     except PipelineFailedError as error:
         results, code = error.results, max(result.code for result in error.results)
+    except httpx.TransportError as error:
+        told = f"nightly: Prefect's server has gone ({error}); what became of the stages is in {HISTORY}"
+        Console(stderr=True, highlight=False).print(told, markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None
     show(results)
     raise typer.Exit(code)
 
@@ -126,40 +130,13 @@ async def _register_and_run(schedule: Schedule, parameters: dict[str, object], t
     )
     deployment.entrypoint = ENTRYPOINT  # by module: this file is `__main__` where it runs
     identifier = await runner.aadd_deployment(deployment)
+    for lost in await mark_lost(identifier):
+        out.print(f"{lost} was killed with what served it, it is marked as crashed", markup=False)
     missed = await cancel_missed(identifier)
     if missed:
         out.print(f"{missed} missed runs cancelled, the newest is made up for", markup=False)
     out.print("serving", markup=False)
     await runner.start()
-
-
-async def cancel_missed(deployment: UUID) -> int:
-    """Cancel all runs that were due before now but the newest; returns how many."""
-    from prefect.client.orchestration import get_client
-    from prefect.states import Cancelled
-
-    async with get_client() as client:
-        due = await _due(deployment)
-        for flow_run in due[:-1]:
-            await client.set_flow_run_state(flow_run.id, Cancelled(message="missed while nobody served it"), force=True)
-    return len(due[:-1])
-
-
-async def _due(deployment: UUID) -> list[FlowRun]:
-    """Scheduled runs whose time has come, the oldest first."""
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter
-    from prefect.client.schemas.sorting import FlowRunSort
-
-    wanted = FlowRunFilter.model_validate(
-        {
-            "deployment_id": {"any_": [deployment]},
-            "state": {"type": {"any_": ["SCHEDULED"]}},
-            "expected_start_time": {"before_": datetime.now(UTC)},
-        }
-    )
-    async with get_client() as client:
-        return await client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_ASC)
 
 
 if __name__ == "__main__":

@@ -3,17 +3,18 @@
     python -m flows.pipeline
 
 A held repository lock is waited for with growing pauses. A stage that was killed, or whose teacher did not answer,
-is tried again a few times. Any other failure ends the flow, since each stage needs the one before. Exit codes:
-0 done, 1 a stage failed, 2 bad usage or bad params.
+is tried again a few times. Any other failure ends the flow, since each stage needs the one before. If Prefect's server
+dies meanwhile, the stages go on without it. Exit codes: 0 done, 1 a stage failed, 2 bad usage or bad params.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import httpx
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -88,20 +89,42 @@ def pipeline(stages: list[str], force: bool = False, root: Path = Path()) -> lis
     Raises:
         PipelineFailedError: a stage failed.
     """
+    logger = get_run_logger()
+    results = _in_order(stages, lambda stage: run_stage_task(stage, force, root), logger.error)
+    try:
+        publish(results, root)
+    except httpx.HTTPError as error:  # the stages' work does not hang on a table of it
+        logger.warning(f"no artefacts in Prefect: {type(error).__name__}: {error}")
+    return _good(results)
+
+
+def without_prefect(stages: list[str], root: Path = Path(), say: Callable[[str], None] = print) -> list[Result]:
+    """The same when Prefect's server has gone, without its retries; what it had done already is not done again.
+
+    Raises:
+        PipelineFailedError: a stage failed.
+    """
+    say("Prefect's server has gone: what is still out of date is brought up to date without it")
+    return _good(_in_order(stages, lambda stage: run_dvc_stage(stage, root=root, say=say), say))
+
+
+def _in_order(stages: Sequence[str], run: Callable[[str], Done], complain: Callable[[str], None]) -> list[Result]:
     results: list[Result] = []
     for stage in stages:
         begin = time.monotonic()
         outcome, code, why = "failed", 0, ""
         try:
-            outcome = run_stage_task(stage, force, root).outcome
+            outcome = run(stage).outcome
         except StageFailedError as error:
-            get_run_logger().error(str(error))
+            complain(str(error))
             code, why = error.code, str(error)
         results.append(Result(stage, outcome, time.monotonic() - begin, code, why))
         if code:
             break
-    results += [Result(stage, "not tried", 0.0) for stage in stages[len(results) :]]
-    publish(results, root)
+    return results + [Result(stage, "not tried", 0.0) for stage in stages[len(results) :]]
+
+
+def _good(results: list[Result]) -> list[Result]:
     if any(result.code for result in results):
         raise PipelineFailedError(results)
     return results
@@ -141,7 +164,10 @@ def main(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--until") from None
     try:
-        results = pipeline(stages, force)
+        try:
+            results = pipeline(stages, force)
+        except httpx.TransportError:
+            results = without_prefect(stages)
     except PipelineFailedError as error:
         results = error.results
     show(results)

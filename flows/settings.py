@@ -19,6 +19,7 @@ _DEFAULTS = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    "PREFECT_CLIENT_MAX_RETRIES": "3",  # with doubling pauses: a server that has gone is known within half a minute
 }
 _ANSWER_SECONDS = 3.0
 

@@ -31,6 +31,7 @@ from flows.settings import SERVER_ADDRESS, use_local_settings
 from stages.artifacts import write_text
 from stages.tracking import tracking_uri
 from stages.tracking.database import QUIET, DatabaseError, connect, exclusive
+from stages.tracking.tracker import masked
 
 HOST = "127.0.0.1"
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000
@@ -69,18 +70,21 @@ class Server:
 
 
 def prefect_server(port: int) -> Server:
-    """Prefect's server with its pages."""
-    environment = {"PREFECT_UI_API_URL": f"http://{HOST}:{port}/api", "PREFECT_API_URL": f"http://{HOST}:{port}/api"}
+    """Prefect's server with its pages, whose answers no other page in the browser may read."""
+    environment = {
+        "PREFECT_UI_API_URL": f"http://{HOST}:{port}/api",
+        "PREFECT_API_URL": f"http://{HOST}:{port}/api",
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": f"http://{HOST}:{port}",
+    }
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", HOST, "--port", str(port)]
     return Server("Prefect", port, [*command, "--analytics-off"], environment, "/api/health")
 
 
 def mlflow_server(port: int) -> Server:
-    """MLflow's server over the tracked runs."""
-    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", tracking_uri()]
-    return Server(
-        "MLflow", port, [*command, "--host", HOST, "--port", str(port), "--workers", "1"], _QUIET_MLFLOW, "/health"
-    )
+    """MLflow's server over the tracked runs; their address may hold a password, so it is no argument."""
+    environment = {**_QUIET_MLFLOW, "MLFLOW_BACKEND_STORE_URI": tracking_uri()}
+    command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port), "--workers", "1"]
+    return Server("MLflow", port, command, environment, "/health")
 
 
 def free_port(wanted: int) -> int:
@@ -174,11 +178,11 @@ def main(
 def _wanted(prefect_port: int | None, mlflow_port: int | None) -> Iterator[Server]:
     """The servers to start: none in place of one that the environment names."""
     if address := os.environ.get("PREFECT_API_URL"):
-        out.print(f"Prefect runs elsewhere, PREFECT_API_URL is {address}", markup=False)
+        out.print(f"Prefect runs elsewhere, PREFECT_API_URL is {masked(address)}", markup=False)
     else:
         yield prefect_server(_port("Prefect", prefect_port, PREFECT_PORT))
     if tracking_uri().startswith("http"):
-        out.print(f"MLflow runs elsewhere, MLFLOW_TRACKING_URI is {tracking_uri()}", markup=False)
+        out.print(f"MLflow runs elsewhere, MLFLOW_TRACKING_URI is {masked(tracking_uri())}", markup=False)
         return
     with exclusive(tracking_uri()):
         connect(tracking_uri())

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from flows.ablation_figure import draw
-from flows.ablation_results import results
+from flows.ablation_results import judged, results
 from flows.ablations import alarms, finished
-from flows.grid import Grid, GridError, load_grid, runs, train, warm_start
+from flows.grid import Grid, GridError, Run, load_grid, runs, train, warm_start
 from stages.artifacts import Stamp, write_table
 from stages.episodes import EPISODES, ScoredEpisode, Scorer, episode_to_row
 from stages.params import ParamsError, check_block
@@ -70,8 +70,16 @@ def test_what_is_finished_can_be_shown_without_training_on(tmp_path: Path, monke
     done = next(runs("t", grid, params, warm_start("t", grid, params)))
     done.episodes.parent.mkdir(parents=True)
     done.episodes.touch()
+    with pytest.raises(GridError, match="no run of the baseline"):  # killed before its figures were written
+        finished("t", grid, params)
+    finish(done)
     part, every = finished("t", grid, params)
     assert list(part.cells) == ["a"] and every == [done]
+
+
+def finish(run: Run) -> None:
+    run.metrics.parent.mkdir(parents=True)
+    run.metrics.write_text("{}")
 
 
 def test_a_failed_run_says_what_training_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,4 +126,17 @@ def test_differences_are_paired_over_rows_after_averaging_seeds(tmp_path: Path) 
     drawn = (tmp_path / "figure.svg").read_bytes()
     draw(tmp_path / "figure.svg", again, every)
     assert (tmp_path / "figure.svg").read_bytes() == drawn
+    finish(every[0])
     assert not train(every[0])  # its episodes are there: nothing to do
+
+
+def test_a_run_is_judged_by_its_last_validation_without_masked_rows(tmp_path: Path) -> None:
+    run = Run("a", 1, {}, tmp_path)
+    good, wrong = scored(GOOD), scored(WRONG)
+    masked = scored(replace(GOOD, infrastructure=True))
+    episodes = [replace(e, policy="step-4", row=f"r{n}") for n, e in enumerate([good, wrong, masked])]
+    run.episodes.parent.mkdir(parents=True)
+    rows = [episode_to_row(e) for e in [replace(good, policy="step-2"), *episodes]]
+    write_table(run.episodes, EPISODES, rows, Stamp("f", "p"))
+    found = judged(run, Scorer(RewardRules()))
+    assert found == {"rows": 2, "reward": pytest.approx((good.reward.total + wrong.reward.total) / 2), "solved": 0.5}

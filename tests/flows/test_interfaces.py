@@ -1,100 +1,31 @@
 """Prefect and MLflow as a person meets them: the nightly deployment, its runs and webhook, and pages in a browser.
 
-One `flows.ui` serves all tests here. The browser is Debian's Chromium through playwright; without either the tests
-of pages are skipped.
+The browser is Debian's Chromium through playwright; without either the tests of pages are skipped.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import pytest
 
-from flows.ui import free_port
-from tests.flows.tiny import ROOT, make_repository
+from tests.flows.interfaces import Interfaces
 
 CHROMIUM = Path("/usr/bin/chromium")
-ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
-
-
-@dataclass(frozen=True)
-class Interfaces:
-    root: Path
-    prefect: str
-    mlflow: str
-    environment: dict[str, str]
-
-    def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = Request(f"{self.prefect}/api{path}", data, {"content-type": "application/json"})
-        while True:
-            try:
-                with urlopen(request, timeout=60) as answer:
-                    return json.load(answer)
-            except HTTPError as error:
-                if error.code != 503:  # the database is busy
-                    raise
-                time.sleep(1)
-
-    def ended(self, run: str) -> dict[str, Any]:
-        """The state in which a run ends."""
-        while True:
-            state: dict[str, Any] = self.ask(f"/flow_runs/{run}")["state"]
-            if state["type"] in ENDED:
-                return state
-            time.sleep(1)
-
-    @contextmanager
-    def program(self, *arguments: str, until: str) -> Iterator[Path]:
-        """A module of ours, once it has said a word; it is stopped by SIGTERM and must end well. Yields its log."""
-        log = self.root / f"{arguments[0]}.log"
-        with log.open("wb") as file:
-            command = [sys.executable, "-u", "-m", *arguments]
-            process = subprocess.Popen(command, cwd=self.root, env=self.environment, stdout=file, stderr=file)
-        try:
-            while until not in log.read_text():
-                assert process.poll() is None, log.read_text()
-                time.sleep(0.2)
-            yield log
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(90) == 0, log.read_text()
-            assert "stopped" in log.read_text()
-
-
-@pytest.fixture(scope="module")
-def interfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interfaces]:
-    root = make_repository(tmp_path_factory.mktemp("interfaces") / "root")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    for name in ("PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"):
-        environment.pop(name, None)
-    ports = [free_port(0), free_port(0)]
-    found = Interfaces(root, *(f"http://127.0.0.1:{port}" for port in ports), environment)
-    asked = ["--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1])]
-    with found.program("flows.ui", *asked, until=found.mlflow) as log:
-        assert found.prefect in log.read_text()
-        yield found
-    assert not (root / ".cache" / "prefect" / "server-address").exists()
-    for port in ports:
-        assert free_port(port) == port, "a server is left"
 
 
 @contextmanager
