@@ -5,11 +5,20 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH := .venv/.ready-bench
 VERL := .venv/.ready-verl
+DOCS := .venv/.ready-docs
 GPU_PYTHON ?= .venv-gpu/bin/python
+
+# Set-up installs what the locks name and refuses a file whose SHA-256 they do not list, build tools included. A machine
+# with a wheel folder of its own (PIP_FIND_LINKS) brings its own build of torch; elsewhere torch is checked like the rest.
+INSTALL = UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python --verify-hashes \
+	--build-constraints requirements-build.lock
+CHECKED = -c requirements.lock $(if $(PIP_FIND_LINKS),,-c requirements-torch.lock)
+UNRESOLVED = --require-hashes --no-deps -c requirements-nodeps.lock
+LOCK = $(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-bench setup-verl train-verl train-verl-smoke repro flow nightly ui play ablations-smoke supervision test lint lock clean
+.PHONY: help setup setup-bench setup-verl setup-docs docs train-verl train-verl-smoke repro flow nightly ui play ablations-smoke supervision test test-nightly bench lint lock clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +28,8 @@ setup: $(READY)  ## create .venv and install everything into it
 setup-bench: $(BENCH)  ## the benchmarks' packages as well: τ², ToolTalk, NESTFUL, T-Eval's sentence model
 
 setup-verl: $(VERL)  ## verl as well: the cluster engine's plans, tests and smoke run (docs/verl.md)
+
+setup-docs: $(DOCS)  ## what builds the documentation as well
 
 repro: setup  ## the main job: rebuild whatever is out of date, or a profile's run: PROFILE=paper-data UNTIL=validate
 	@git rev-parse --git-dir >/dev/null 2>&1 || git init --quiet
@@ -57,39 +68,56 @@ ablations-smoke: setup  ## the reward without each of its parts, at a small budg
 	$(BIN)/python -m dvc repro validate
 	$(BIN)/python -m flows.ablations --grid rewards
 
-test: setup-bench  ## all tests
+docs: setup-docs  ## the documentation as a site: reports/site/index.html; no network is needed to read it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
+test: setup-bench setup-verl setup-docs  ## all tests
 	$(BIN)/python -m pytest -n 2
 
-lint: setup-bench  ## ruff and mypy
+test-nightly: setup-bench setup-verl setup-docs  ## what takes minutes each: the cluster engine whole, long kills and loads
+	$(BIN)/python -m pytest -m nightly
+
+bench: setup  ## measure the published speed: reports/bench.json and reports/bench.html, about ten minutes
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.bench
+
+lint: setup-bench  ## ruff, mypy, the packages' licences and their known faults
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.supply.licences
+	$(BIN)/python -m tests.supply.audit
 
-# torch is left out: pyproject.toml pins it, and which of its builds fits differs from machine to machine.
-lock: setup  ## solve requirements.lock anew from pyproject.toml
-	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-package torch \
-		--custom-compile-command "make lock" --extra dev --extra bench --extra ray --extra verl -o requirements.lock pyproject.toml
+# torch has a lock of its own: which of its builds fits differs from machine to machine.
+lock: setup  ## solve all locks anew from pyproject.toml and the requirements files
+	printf 'setuptools>=77\nuv\n' | $(LOCK) --no-deps -o requirements-build.lock -
+	$(LOCK) --all-extras --no-emit-package torch -o requirements.lock pyproject.toml
+	grep -o '"torch==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) --no-deps -o requirements-torch.lock -
+	$(LOCK) --no-deps -o requirements-nodeps.lock requirements-nodeps.txt requirements-bench.txt
 
 clean:  ## remove built data and reports (not the environment, the tracked runs or DVC's cache)
-	rm -rf data reports/*.html reports/metrics reports/plots reports/viewer
+	rm -rf data reports/*.html reports/metrics reports/plots reports/viewer reports/site
 
-$(READY): pyproject.toml requirements.lock requirements-nodeps.txt
+$(READY): pyproject.toml $(wildcard requirements*.lock) requirements-nodeps.txt
 	@test -x $(BIN)/python || { \
 		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 			{ echo "set-up: $(PYTHON) must be Python 3.11 or newer: make setup PYTHON=/path/to/python3" >&2; exit 1; }; \
 		$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 			{ echo "set-up: $(PYTHON) lacks its venv package: install it (Debian: python3-venv)" >&2; exit 1; }; \
 		$(PYTHON) -m venv .venv; }
-	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
-	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev]'
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements-nodeps.txt
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --require-hashes -r requirements-build.lock
+	$(INSTALL) $(CHECKED) -e '.[dev]'
+	$(INSTALL) $(UNRESOLVED) -r requirements-nodeps.txt
 	@touch $@
 
 $(BENCH): $(READY) requirements-bench.txt
-	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[bench]'
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements-bench.txt
+	$(INSTALL) $(CHECKED) -e '.[bench]'
+	$(INSTALL) $(UNRESOLVED) -r requirements-bench.txt
 	@touch $@
 
 $(VERL): $(READY)
-	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[verl]'
+	$(INSTALL) $(CHECKED) -e '.[verl]'
+	@touch $@
+
+$(DOCS): $(READY)
+	$(INSTALL) $(CHECKED) -e '.[docs]'
 	@touch $@

@@ -139,28 +139,10 @@ def test_dvc_runs_what_is_stale_and_nothing_else(copy: Path) -> None:
     assert stages_run(copy) == ["train", "evaluate", "report"]
 
 
-GRID = """
-baseline: dense
-seeds: [1, 2]
-base: {train: {grpo: {steps: 1}, validation: {every: 1, before: false, rows: 2}}}
-cells: {dense: {}, outcome: {reward: {kind: outcome}}}
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_profile_of_rewards_and_a_grid_of_ablations_over_the_pipelines_data(copy: Path) -> None:
+def test_a_profile_of_rewards_over_the_pipelines_data(copy: Path) -> None:
     assert stages_run(copy, "validate") in ([], STAGES[:4])
     run(copy, sys.executable, "-m", "stages.train", "profile")
     figures = json.loads((copy / "reports/profile.json").read_text())
     assert (figures["rows"], figures["episodes"]) == (2, 4) and (copy / "reports/profile.svg").exists()
-    (copy / "tiny.yaml").write_text(GRID)
-    table = run(copy, sys.executable, "-m", "flows.ablations", "--grid", "tiny.yaml")
-    assert "outcome" in table and "2 validation rows" in table
-    found = json.loads((copy / "reports/ablations/tiny.json").read_text())
-    assert [cell["cell"] for cell in found] == ["dense", "outcome"] and found[0]["difference"] is None
-    trained = sorted((copy / "data/ablations/tiny").rglob("validation.parquet"))
-    assert len(trained) == 5  # two cells under two seeds, and the warm start
-    before = [path.stat().st_mtime_ns for path in trained]
-    assert run(copy, sys.executable, "-m", "flows.ablations", "--grid", "tiny.yaml") == table
-    assert [path.stat().st_mtime_ns for path in trained] == before
