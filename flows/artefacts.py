@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from prefect.artifacts import create_link_artifact, create_table_artifact
 
-from stages.progress import human_size, human_time
+from flows.settings import use_local_settings
+
+use_local_settings()
+
+from prefect.artifacts import create_link_artifact, create_table_artifact  # noqa: E402  # the settings come first
+
+from stages.progress import human_size, human_time  # noqa: E402
 
 PAGES = ("index", "leaderboard")
 

@@ -40,6 +40,9 @@ sys.addaudithook(_watch)
 OPTIONAL = ("verl", "ray", "transfer_queue", "tensordict", "hydra", "vllm", "prefect_ray", "codetiming", "torchdata")
 
 # One process for all of it, since its imports take most of the time; servers and git are processes of their own.
+# It imports vLLM, which lives in an environment of its own.
+ELSEWHERE = ("stages.train.verl.cpu.vllm",)
+
 PROGRAM = f"""
 import importlib, pathlib, sys
 count = 0
@@ -49,6 +52,8 @@ for room in ("servers", "stages", "flows"):
         if parts[-1] == "__main__":
             continue
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if name in {ELSEWHERE!r}:
+            continue
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:

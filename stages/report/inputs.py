@@ -115,7 +115,7 @@ class Inputs:
             raise ArtifactError(f"{path} is missing: run `python -m stages.train`") from None
         except ValueError as error:
             raise ArtifactError(f"{path} is damaged ({error}): run `python -m stages.train` again") from None
-        if not lines:
+        if not lines and not optional:
             raise ArtifactError(f"{path} is damaged (it is empty): run `python -m stages.train` again")
         return lines
 

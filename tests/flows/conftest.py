@@ -1,4 +1,4 @@
-"""One `flows.ui` for all tests that need a Prefect server."""
+"""A `flows.ui` for the tests of a module that need a Prefect server; runs that one kills keep slots of its server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.flows.interfaces import Interfaces
 from tests.flows.tiny import ROOT, make_repository
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def interfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interfaces]:
     root = make_repository(tmp_path_factory.mktemp("interfaces") / "root")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

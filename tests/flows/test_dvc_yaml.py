@@ -94,3 +94,11 @@ def test_a_change_of_training_params_leaves_the_stages_before_it() -> None:
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_command_uses_the_environment(stage: str) -> None:
     assert STAGES[stage]["cmd"] == f".venv/bin/python -m stages.{stage}"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_what_git_ignores_is_in_dvcs_cache(stage: str) -> None:
+    """Else a clone that pulls lacks it, and its first `dvc repro` runs the stage again."""
+    for kind in ("outs", "metrics", "plots"):
+        for entry in STAGES[stage].get(kind, []):
+            assert isinstance(entry, str) or next(iter(entry.values())).get("cache", True), entry

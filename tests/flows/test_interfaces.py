@@ -148,7 +148,8 @@ def test_prefects_page_shows_the_schedule_and_a_finished_run(interfaces: Interfa
             found = interfaces.ask("/flow_runs/filter", {"deployments": {"id": {"any_": [deployment["id"]]}}})
             runs = [run for run in found if run["parameters"]["until"] == "one" and not run["auto_scheduled"]]
             time.sleep(1)
-        assert interfaces.ended(runs[0]["id"])["type"] == "COMPLETED"
+        ended = interfaces.ended(runs[0]["id"])
+        assert ended["type"] == "COMPLETED", ended["message"]
         view.reload()
         view.get_by_text("At 03:00 AM every day").wait_for()
         view.get_by_text(runs[0]["name"]).first.wait_for()

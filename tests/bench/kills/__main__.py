@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from tests.bench.kills.rounds import kill_stage, undisturbed
-from tests.bench.kills.workspace import STAGES, begin, import_everything
+from tests.bench.kills.workspace import STAGES, begin
 
 
 def main() -> None:
@@ -24,7 +24,6 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50, help="of each stage (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the moments (default: %(default)s)")
     arguments = parser.parse_args()
-    import_everything()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kills-") as place:
         os.chdir(place)

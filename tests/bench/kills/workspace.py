@@ -1,7 +1,8 @@
 """A pipeline so small that every stage takes about a second: one server, few conversations, random weights.
 
 Each start of a stage is the command itself, in a process forked from one that has its imports and the servers
-behind it, so that a kill lands in the work and not in them.
+behind it (`preloaded.py`), so that a kill lands in the work and not in them. That one runs nothing else: torch's
+thread pool does not survive a fork.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import runpy
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import cloudpickle
 import yaml
 
 from servers.kernel.catalog import load_catalog
@@ -24,7 +27,9 @@ from stages.evaluate import suites
 from stages.synthesize import shards
 from stages.teacher.provider import load_litellm
 
-FORK = multiprocessing.get_context("fork")
+ROOT = Path(__file__).parents[3]
+FORK = multiprocessing.get_context("forkserver")
+FORK.set_forkserver_preload(["tests.bench.kills.preloaded"])
 SEED = 7
 SERVER = "banking"
 SHARD_SIZE = 3
@@ -77,7 +82,7 @@ PARAMS = {
 
 def import_everything() -> None:
     """Load what every stage loads, once, for all the processes that are forked from this one."""
-    os.environ["PROVE_TRACKING"] = "off"
+    os.environ |= {"PROVE_TRACKING": "off", "OMP_NUM_THREADS": "1"}
     shards.SHARD_SIZE = SHARD_SIZE
     suites.SUITES = {"smoke": suites.Suite(suites.RowSizes(4, 0, 0), {})}  # BFCL's controls alone take seconds
     load_litellm()
@@ -88,7 +93,7 @@ def import_everything() -> None:
             import_module(name)
         except ImportError:
             continue
-    import_module("torch").set_num_threads(1)
+    import_module("torch")
     load_catalog((SERVER,)).world(SEED)
 
 
@@ -96,7 +101,10 @@ def begin(extra: Mapping[str, Mapping[str, object]] | None = None) -> None:
     """Write the params and the model of a new pipeline into the present directory."""
     document = {name: dict(block) if isinstance(block, dict) else block for name, block in PARAMS.items()}
     write_text(Path("params.yaml"), yaml.safe_dump(document | dict(extra or {})))
-    make_model(MODEL)
+    maker = FORK.Process(target=make_model, args=(MODEL.absolute(),))
+    _start(maker)
+    maker.join()
+    assert maker.exitcode == 0, "the model could not be made"
 
 
 def make_model(target: Path) -> None:
@@ -134,8 +142,8 @@ def run(
         before: runs first in the new process.
         words: the file for what it says.
     """
-    process = FORK.Process(target=_command, args=(stage, before, words))
-    process.start()
+    process = FORK.Process(target=_command, args=(stage, cloudpickle.dumps(before), Path.cwd(), words))
+    _start(process)
     process.join(seconds)
     if process.exitcode is None:
         process.kill()
@@ -143,12 +151,26 @@ def run(
     return process.exitcode
 
 
-def _command(stage: str, before: Callable[[], None], words: Path) -> None:
+def _start(process: BaseProcess) -> None:
+    """Start a process; the one that it is forked from finds this repository's modules."""
+    found = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *([found] if found else [])])
+    try:
+        process.start()
+    finally:
+        if found is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = found
+
+
+def _command(stage: str, before: bytes, place: Path, words: Path) -> None:
+    os.chdir(place)
     file = words.open("w", buffering=1, encoding="utf-8")
     os.dup2(file.fileno(), 1)
     os.dup2(file.fileno(), 2)
     sys.stdout = sys.stderr = file
-    before()
+    cloudpickle.loads(before)()
     sys.argv = [f"stages.{stage}"]
     sys.modules.pop(f"stages.{stage}.__main__", None)
     runpy.run_module(f"stages.{stage}", run_name="__main__", alter_sys=True)

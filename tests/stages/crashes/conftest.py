@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.bench.kills.rounds import undisturbed
-from tests.bench.kills.workspace import STAGES, begin, import_everything
+from tests.bench.kills.workspace import STAGES, begin
 
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole pipeline, run once for all workers of a test run."""
-    import_everything()
     base = tmp_path_factory.getbasetemp()
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "crashes"
     shared.mkdir(exist_ok=True)

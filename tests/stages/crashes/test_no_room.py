@@ -15,7 +15,7 @@ from tests.bench.kills.outcome import content, scratch
 from tests.bench.kills.rounds import remove
 from tests.bench.kills.workspace import OUTPUTS, run
 
-ROOM_KB = {"bootstrap": 24, "discover": 12, "synthesize": 16, "skills": 8, "train": 60, "evaluate": 8}
+ROOM_KB = {"discover": 12, "skills": 8, "train": 60, "evaluate": 8}
 """Kilobytes left on the file system: enough to begin, too few to end."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -71,7 +71,7 @@ def test_a_full_file_system_is_told_and_nothing_wrong_is_left(
         monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("stage", ["discover", "skills"])
+@pytest.mark.parametrize("stage", ["skills"])
 def test_files_that_may_not_grow_are_told(pipeline: Path, stage: str) -> None:
     expected = {path: content(path) for path in OUTPUTS[stage]}
     remove(OUTPUTS[stage])
@@ -83,7 +83,7 @@ def test_files_that_may_not_grow_are_told(pipeline: Path, stage: str) -> None:
     assert {path: content(path) for path in OUTPUTS[stage]} == expected and not scratch()
 
 
-@pytest.mark.parametrize("stage", ["bootstrap", "skills", "train"])
+@pytest.mark.parametrize("stage", ["skills", "train"])
 def test_a_read_only_file_system_is_told(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
