@@ -109,6 +109,8 @@ def variables(params: TrainParams) -> dict[str, str]:
     """Environment variables of the run, this repository's place among them."""
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "TOKENIZERS_PARALLELISM": "false"}
+    if params.verl.device == "cpu":
+        quiet["RAY_worker_niceness"] = "0"  # Ray's workers, who do all of the work here, yield to everybody by default
     return {**environment(params), "PYTHONPATH": path, **quiet}
 
 
