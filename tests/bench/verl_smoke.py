@@ -44,7 +44,7 @@ TRAIN: dict[str, Any] = {
         "optim": {"lr": 5e-3, "micro_tokens": 2048},
     },
     "grpo": {
-        "steps": 2,
+        "steps": 4,
         "batch_size": 2,
         "group_size": 4,
         "checkpoint_every": 1,

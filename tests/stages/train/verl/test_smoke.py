@@ -35,9 +35,9 @@ def test_one_step_from_rollouts_to_weights_that_play(tmp_path: Path) -> None:
 @pytest.mark.timeout(1800)
 def test_a_run_is_warmed_up_stopped_resumed_merged_and_played(tmp_path: Path) -> None:
     found = smoke(tmp_path)
-    assert found["stopped_at"] == 1, "it was killed after its first checkpoint"
-    assert [line["step"] for line in found["steps"]] == [1, 2], "and went on with the second step"
-    assert [line["step"] for line in found["validation"]] == [1, 2]
+    assert 1 <= found["stopped_at"] < 4, "it was killed after a checkpoint, Ray's processes a moment later"
+    assert [line["step"] for line in found["steps"]] == [1, 2, 3, 4], "and went on with the next step"
+    assert found["validation"][-1]["step"] == 4
     for line in found["steps"]:
         check_step(line)
         assert line["calls"] > 0, "sessions were called"
@@ -49,6 +49,6 @@ def test_a_run_is_warmed_up_stopped_resumed_merged_and_played(tmp_path: Path) ->
 @pytest.mark.timeout(1800)
 def test_lessons_are_learnt_between_two_phases(tmp_path: Path) -> None:
     found = smoke(tmp_path, "ets")
-    assert [line["step"] for line in found["steps"]] == [1, 2]
+    assert [line["step"] for line in found["steps"]] == [1, 2, 3, 4]
     assert found["lines"].get("lessons_1_log.jsonl", 0) > 0, "what had failed in the first step was imitated"
     assert found["steps"][1]["kl"] == pytest.approx(0, abs=1e-6), "the second phase is held to where it started"
