@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -138,7 +139,8 @@ def test_a_real_stage_that_is_killed_is_tried_again_and_completes(interfaces: In
     trainings[0].kill()
     said, _ = flow.communicate()
     assert flow.returncode == 0, said
-    assert "exited with -9" in said and "Retry 1/" in said
+    assert re.search(r"exited with (-9|137)", said), f"137 where the shell stays between DVC and the stage: {said}"
+    assert "Retry 1/" in said
     assert said.splitlines()[-1].split()[:2] == ["train", "ran"]
     assert (root / "reports" / "metrics" / "train.json").exists()
     assert not (root / "data" / ".unfinished" / "train").exists()
