@@ -45,20 +45,20 @@ class Guard:
         return float(self.lr / 2 ** self.rollbacks())
 
     def check(self, step: int, metrics: Mapping[str, float]) -> bool:
-        """Whether the step may be gone back to.
+        """Whether a checkpoint of the step may be kept: any if nothing is ever gone back to, else healthy ones.
 
         Raises:
             CollapseError: there was an alarm, and the run shall not go on.
         """
         alarm = self.detector.observe(step, metrics)
         if alarm is None:
-            return not self.detector.unhealthy
+            return self.action == "log" or not self.detector.unhealthy
         action: OnCollapse = self.action
         if action == "rollback" and self.rollbacks() >= MAX_ROLLBACKS:
             action = "stop"
         self._record(alarm, action)
         if action == "log":
-            return False
+            return True
         raise CollapseError(alarm.reason)
 
     def _record(self, alarm: Alarm, action: OnCollapse) -> None:

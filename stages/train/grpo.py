@@ -59,8 +59,8 @@ def train_grpo(
     """Train for `config.steps` steps, or those of `span`; returns the last step.
 
     `groups` says how the members of each group come about, `monitor` adds its measurements. `on_step` hears the
-    finished step (from 1), its metrics and every scored episode; `healthy` then says whether it may be gone back
-    to, and may end the training by an exception of its own. With a directory, checkpoints of healthy steps go there
+    finished step (from 1), its metrics and every scored episode; `healthy` then says whether its checkpoint is kept,
+    and may end the training by an exception of its own. With a directory, checkpoints go there
     and a newest one found there is continued. The reference is the policy as given, before any checkpoint is loaded.
     """
     span = span or Span(0, config.steps)

@@ -1,9 +1,9 @@
 """The cluster engine once, whole, on a CPU: python -m tests.bench.verl_smoke
 
-A tiny model is warmed up by verl's SFT trainer and reinforced by its GRPO: Ray, FSDP2, our agent loop with live
+A tiny model that the local engine has warmed up is reinforced by verl's GRPO: Ray, FSDP2, our agent loop with live
 sessions, a demonstration in each group, our reward, our loss, weights to the sampler, validation, a checkpoint. The run
-is stopped after its first checkpoint and started again; then the shards are merged and the weights play validation rows
-in the local engine. `--supervision ets` parts GRPO in two phases with a lesson between them.
+is killed after its first checkpoint and started again; then the shards are merged and the weights play validation rows
+in the local engine. `--supervision ets` has verl's SFT trainer do the warm start, and a lesson between two phases.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import tempfile
 import time
 from contextlib import suppress
@@ -44,7 +45,7 @@ TRAIN: dict[str, Any] = {
         "optim": {"lr": 5e-3, "micro_tokens": 2048},
     },
     "grpo": {
-        "steps": 4,
+        "steps": 3,
         "batch_size": 2,
         "group_size": 4,
         "checkpoint_every": 1,
@@ -74,12 +75,13 @@ class StoppedError(Exception):
 
 
 def smoke(root: Path, supervision: str = "ops") -> dict[str, Any]:
-    """Run everything in the directory `root`, with a stop after the first step; returns what was seen."""
-    return _inside(root, {**TRAIN, "supervision": supervision}, stopped=True)
+    """Run everything in the directory `root`, with a kill after the first step; returns what was seen."""
+    phases = ["sft", "grpo"] if supervision == "ets" else ["grpo"]
+    return _inside(root, {**TRAIN, "phases": phases, "supervision": supervision}, stopped=True)
 
 
 def short(root: Path) -> dict[str, Any]:
-    """One step of GRPO from untrained weights, its merge, and the local engine playing the result."""
+    """One step of GRPO, its merge, and the local engine playing the result."""
     grpo = {**TRAIN["grpo"], "steps": 1}
     return _inside(root, {**TRAIN, "phases": ["grpo"], "supervision": "ops", "grpo": grpo}, stopped=False)
 
@@ -89,14 +91,26 @@ def _inside(root: Path, block: dict[str, Any], *, stopped: bool) -> dict[str, An
     before = Path.cwd()
     os.chdir(root)
     try:
+        if "sft" not in block["phases"]:
+            _warm_up(block)
         return _run(block, stopped=stopped)
     finally:
         os.chdir(before)
 
 
-def _run(block: dict[str, Any], *, stopped: bool) -> dict[str, Any]:
+def _warm_up(block: dict[str, Any]) -> None:
+    """The local engine's imitation of the conversations, in the place of the base weights."""
+    train(_context({**block, "engine": "local", "phases": ["sft"], "supervision": "none"}))
+    shutil.copytree("data/policy/final", "data/policy_base", dirs_exist_ok=True)
+
+
+def _context(block: dict[str, Any]) -> StageContext[TrainParams]:
     document = {"bootstrap": {"servers": ["banking"]}, "train": block}
-    ctx = StageContext("train", check_block(TrainParams, block, "train"), document=document)
+    return StageContext("train", check_block(TrainParams, block, "train"), document=document)
+
+
+def _run(block: dict[str, Any], *, stopped: bool) -> dict[str, Any]:
+    ctx = _context(block)
     seconds, reached = {}, 0
     if stopped:
         begin = time.monotonic()

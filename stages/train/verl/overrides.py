@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -16,6 +17,7 @@ from typing import Literal, TypeAlias
 from stages.params import ParamsError
 from stages.rollout import MAX_PARALLEL_CALLS
 from stages.train.params import TrainParams
+from stages.train.verl.cpu.forks import WORKER
 from stages.train.verl.phase import FILE, Phase
 
 Value: TypeAlias = "str | int | float | bool | list[str] | None"
@@ -87,6 +89,11 @@ def verl_overrides(params: TrainParams, model: Path | str, phase: Phase, rows: i
     for name, value in environment(params).items():
         written[f"{_ENVIRONMENT}.{name}"] = value
     return written | dict(parsed(item) for item in params.verl.overrides)
+
+
+def forks_workers(params: TrainParams) -> bool:
+    """Whether the run's processes are forks of one: on the test device, unless vLLM starts processes of its own."""
+    return params.verl.device == "cpu" and params.verl.cpu_sampler == "local"
 
 
 def environment(params: TrainParams) -> dict[str, str]:
@@ -264,15 +271,19 @@ def _gpu(params: TrainParams) -> Overrides:
 
 def _cpu(sampler: Literal["local", "vllm"]) -> Overrides:
     """The test device: gloo, attention with padding, one process of each kind."""
+    own: Overrides = {
+        f"{_ROLLOUT}.name": "prove_cpu",
+        "+ray_kwargs.ray_init.runtime_env.py_executable": f"{sys.executable} -I -S {WORKER}",
+    }
     vllm: Overrides = {
+        f"{_ROLLOUT}.name": "vllm",
         f"{_ROLLOUT}.enforce_eager": True,
         f"{_ROLLOUT}.free_cache_engine": False,
         f"+{_ROLLOUT}.enable_sleep_mode": False,
         f"{_ROLLOUT}.max_num_seqs": 16,
     }
     return {
-        f"{_ROLLOUT}.name": "vllm" if sampler == "vllm" else "prove_cpu",
-        **(vllm if sampler == "vllm" else {}),
+        **(vllm if sampler == "vllm" else own),
         f"{_ROLLOUT}.tensor_model_parallel_size": 1,
         f"{_ROLLOUT}.dtype": "float32",
         "trainer.device": "cpu",

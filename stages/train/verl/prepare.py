@@ -25,18 +25,20 @@ from stages.train.tables import rl_table
 from stages.train.verl.checks import check_overrides
 from stages.train.verl.data import write_rows
 from stages.train.verl.limits import Limits, LoopSettings
-from stages.train.verl.overrides import AGENT, arguments, environment, verl_overrides
+from stages.train.verl.overrides import AGENT, arguments, environment, forks_workers, verl_overrides
 from stages.train.verl.phase import FILE, Phase
 
 ROOT = Path(__file__).parents[3]
 MODULE = "stages.train.verl.main"
+FORKS = "stages.train.verl.cpu.forks"
 LOADED = "actor_rollout_ref.actor.checkpoint.load_contents"
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A run that can be started: its arguments, environment variables and rows."""
+    """A run that can be started: its modules, their arguments, environment variables and rows."""
 
+    modules: tuple[str, ...]
     arguments: tuple[str, ...]
     variables: Mapping[str, str]
     rows: int
@@ -45,12 +47,15 @@ class Prepared:
     @property
     def command(self) -> list[str]:
         """The program and its arguments."""
-        return [sys.executable, "-m", MODULE, *self.arguments]
+        return [sys.executable, "-m", *self.modules, *self.arguments]
 
     def shell(self) -> str:
         """The command as a person can paste it."""
         lines = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items()]
-        lines += [f"{shlex.quote(sys.executable)} -m {MODULE}", *(f"  {shlex.quote(item)}" for item in self.arguments)]
+        lines += [
+            f"{shlex.quote(sys.executable)} -m {' '.join(self.modules)}",
+            *(f"  {shlex.quote(item)}" for item in self.arguments),
+        ]
         return " \\\n".join(lines)
 
 
@@ -94,7 +99,8 @@ def prepare(
     write_rows(directory / "data" / "val.parquet", val, "val")
     write_text(directory / "agent_loop.yaml", agent_loop(loop_settings(ctx, phase.first)))
     write_text(directory / FILE, phase.model_dump_json(indent=1))
-    return Prepared(tuple(arguments(settings)), variables(ctx.params), len(train), too_long)
+    modules = (FORKS, MODULE) if forks_workers(ctx.params) else (MODULE,)
+    return Prepared(modules, tuple(arguments(settings)), variables(ctx.params), len(train), too_long)
 
 
 def _slowed(phase: Phase, restarts: int) -> TrainParams:

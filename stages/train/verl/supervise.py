@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 from stages.artifacts import ArtifactError
 
 POLL_SECONDS = 1.0
@@ -89,13 +91,24 @@ def _watch(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End the program and all that it started."""
+    """End the program and all that it started, also what left its process group, as Ray's processes do."""
+    started = _descendants(process)
     if process.poll() is None:
         _signal(process, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)
     _signal(process, signal.SIGKILL)
+    for each in started:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
     process.wait()
+
+
+def _descendants(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -20,6 +20,7 @@ from stages.artifacts import Stamp, write_table
 from stages.dataset import RL_ROWS, SFT_ROWS, row_to_plain
 from stages.stage import StageContext
 from stages.teacher.team import open_teachers
+from stages.train.checkpoint import latest_step
 from stages.train.journal import Journal
 from stages.train.monitor.monitor import Monitor
 from stages.train.params import TrainParams
@@ -205,6 +206,7 @@ def test_log_goes_on_and_keeps_the_alarm(inside: Path, monkeypatch: pytest.Monke
     run = trainer(on_collapse="log")
     assert run.reinforce(Path("tiny")) == run.work / "grpo-000004"
     assert [(a["step"], a["action"]) for a in alarms(run)] == [(4, "log")]
+    assert latest_step(run.work / "grpo_checkpoints" / "000000") == 4, "a killed run would not lose unhealthy steps"
 
 
 def test_a_healthy_run_raises_no_alarm_and_measures_what_the_alarm_needs(inside: Path) -> None:

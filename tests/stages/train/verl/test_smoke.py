@@ -33,22 +33,22 @@ def test_one_step_from_rollouts_to_weights_that_play(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_a_run_is_warmed_up_stopped_resumed_merged_and_played(tmp_path: Path) -> None:
+def test_a_run_is_killed_resumed_merged_and_played(tmp_path: Path) -> None:
     found = smoke(tmp_path)
-    assert 1 <= found["stopped_at"] < 4, "it was killed after a checkpoint, Ray's processes a moment later"
-    assert [line["step"] for line in found["steps"]] == [1, 2, 3, 4], "and went on with the next step"
-    assert found["validation"][-1]["step"] == 4
+    assert 1 <= found["stopped_at"] < 3, "it was killed after a checkpoint"
+    assert [line["step"] for line in found["steps"]] == [1, 2, 3], "and went on with the next step"
+    assert found["validation"][-1]["step"] == 3
     for line in found["steps"]:
         check_step(line)
         assert line["calls"] > 0, "sessions were called"
-    assert found["lines"]["sft_log.jsonl"] == 16
     assert found["moved"] > 0 and len(found["rewards"]) == 2
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_lessons_are_learnt_between_two_phases(tmp_path: Path) -> None:
+def test_the_warm_start_and_lessons_between_two_phases_are_verls_own(tmp_path: Path) -> None:
     found = smoke(tmp_path, "ets")
-    assert [line["step"] for line in found["steps"]] == [1, 2, 3, 4]
+    assert found["lines"]["sft_log.jsonl"] == 16
+    assert [line["step"] for line in found["steps"]] == [1, 2, 3]
     assert found["lines"].get("lessons_1_log.jsonl", 0) > 0, "what had failed in the first step was imitated"
     assert found["steps"][1]["kl"] == pytest.approx(0, abs=1e-6), "the second phase is held to where it started"
