@@ -86,6 +86,12 @@ def short(root: Path) -> dict[str, Any]:
     return _inside(root, {**TRAIN, "phases": ["grpo"], "supervision": "ops", "grpo": grpo}, stopped=False)
 
 
+def collapsing(root: Path) -> dict[str, Any]:
+    """A policy that the monitor finds malformed in its first step, and after each rollback again."""
+    watched = {"monitor": {"malformed": 0.0, "patience": 1}, "on_collapse": "rollback"}
+    return _inside(root, {**TRAIN, **watched, "phases": ["grpo"], "supervision": "none"}, stopped=False)
+
+
 def _inside(root: Path, block: dict[str, Any], *, stopped: bool) -> dict[str, Any]:
     write_workspace(root, load_catalog(("banking",)))
     before = Path.cwd()
@@ -123,8 +129,10 @@ def _run(block: dict[str, Any], *, stopped: bool) -> dict[str, Any]:
     policy = load_policy(ctx.params.policy.model_copy(update={"base": "data/policy/final"}))
     rows = rl_table(ctx, policy.chat, "val")[0]
     played = play(ctx.catalog, policy, "final", rows, scorer_for(ctx), ctx.params.grpo.sampling)
+    alarms = Path("data/policy/collapse_log.jsonl")
     return {
         "stopped_at": reached,
+        "alarms": _lines(alarms) if alarms.exists() else [],
         "steps": _lines(Path("data/policy/grpo_log.jsonl")),
         "validation": _lines(Path("data/policy/validation_log.jsonl")),
         "lines": {path.name: len(_lines(path)) for path in sorted(Path("data/policy").glob("*_log.jsonl"))},

@@ -18,6 +18,7 @@ from stages.params import ParamsError
 from stages.rollout import MAX_PARALLEL_CALLS
 from stages.train.params import TrainParams
 from stages.train.verl.cpu.forks import WORKER
+from stages.train.verl.merge import last_step
 from stages.train.verl.phase import FILE, Phase
 
 Value: TypeAlias = "str | int | float | bool | list[str] | None"
@@ -233,7 +234,7 @@ def _trainer(params: TrainParams, phase: Phase, rows: int) -> Overrides:
         "trainer.total_epochs": math.ceil(grpo.steps / max(1, rows // grpo.batch_size)) + 1,
         "trainer.save_freq": grpo.checkpoint_every or grpo.steps,
         "trainer.test_freq": every,
-        "trainer.val_before_train": every > 0 and params.validation.before and phase.first == 0,
+        "trainer.val_before_train": phase.unvalidated(last_step(phase.checkpoints)),
         "trainer.logger": ["console"],
         "trainer.project_name": "prove",
         "trainer.experiment_name": "train",

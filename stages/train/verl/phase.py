@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from stages.stage import StageContext
+from stages.train.journal import Journal
 from stages.train.params import TrainParams
 
 FILE = "phase.json"
@@ -35,6 +36,12 @@ class Phase(BaseModel):
     def checkpoints(self) -> Path:
         """Where verl keeps its checkpoints, which count from the phase's first step."""
         return self.directory / "checkpoints"
+
+    def unvalidated(self, done: int) -> bool:
+        """Whether a validation is due after the phase's `done` steps and was not written, by a kill or not yet."""
+        validation, step = self.params.validation, self.first + done
+        due = done % max(1, validation.every) == 0 or step == self.last if done else validation.before and not step
+        return validation.every > 0 and due and step not in Journal(self.work / "validation_log.jsonl").steps()
 
     def context(self) -> StageContext[TrainParams]:
         """The stage's context, in a process whose working directory is `root`; nothing is tracked there."""

@@ -55,8 +55,9 @@ class ClusterPhases(Phases):
             restarts = sum(line["action"] == "rollback" for line in alarms)
             if alarms and alarms[-1]["action"] == "stop":
                 return False
-            kept = phase.first + last_step(phase.checkpoints)
-            if kept >= phase.last:
+            done = last_step(phase.checkpoints)
+            kept = phase.first + done
+            if kept >= phase.last and not phase.unvalidated(done):
                 break
             anew = restarts > 0 and alarms[-1]["restored"] in (kept, None)
             prepared = prepare(self._ctx, weights, phase, restarts, anew=anew)
@@ -67,6 +68,8 @@ class ClusterPhases(Phases):
                 if len(self._alarms(phase)) == len(alarms):
                     raise
             begun = phase.first + last_step(phase.checkpoints)
+            if begun == kept == phase.last and phase.unvalidated(done):
+                raise ArtifactError(f"verl did not validate step {kept}: see {log}")
         if phase.last not in Journal(self._work / "grpo_log.jsonl").steps():
             cure = f"see {log}, remove {phase.directory}, run again"
             raise ArtifactError(f"step {phase.last} has a checkpoint and no figures: {cure}")
@@ -87,13 +90,14 @@ def _actor(phase: Phase, step: int) -> Path:
 class Watch:
     """Reads the journals that the trainer writes: tracks each new line once, and says how far the run is.
 
-    Steps up to `first` were told before; `reached` hears the last finished one.
+    Steps up to `first` were told before, and its validation if there is one; `reached` hears the last finished one.
     """
 
     def __init__(self, ctx: StageContext[TrainParams], work: Path, first: int, reached: Callable[[int], None]) -> None:
         self._ctx, self._reached = ctx, reached
         self._logs = {"grpo": work / "grpo_log.jsonl", "validation": work / "validation_log.jsonl"}
-        self._seen = {"grpo": first, "validation": first or -1}  # there is a validation before the first step
+        validated = first > 0 and first in Journal(self._logs["validation"]).steps()
+        self._seen = {"grpo": first, "validation": first if validated else first - 1}
         self._sizes = dict.fromkeys(self._logs, -1)
 
     def __call__(self) -> int:

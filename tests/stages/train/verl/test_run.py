@@ -217,6 +217,7 @@ def finishing(work: Path, steps: int, first: int = 0) -> Callable[[Path], None]:
         for step in range(1, steps + 1):
             Journal(work / "grpo_log.jsonl").add(first + step, {"reward": 0.5})
         kept(directory, steps)
+        Journal(work / "validation_log.jsonl").add(first + steps, {"reward": 0.5, "rewards": {}})
 
     return play
 
@@ -237,6 +238,46 @@ def test_a_rollback_starts_the_trainer_again_at_half_the_rate_with_a_new_optimis
     assert trainers.rate(1) == trainers.rate(0) / 2
     assert trainers.setting(1, "actor_rollout_ref.actor.checkpoint.load_contents") == "[model]"
     assert trainers.setting(0, "data.seed") != trainers.setting(1, "data.seed")
+
+
+def test_a_validation_that_a_kill_took_comes_first_when_the_run_goes_on(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Path("work")
+
+    def killed(directory: Path) -> None:
+        Journal(work / "grpo_log.jsonl").add(2, {"reward": 0.5})
+        kept(directory, 2)
+        raise ClusterError("killed before the validation")
+
+    trainers = Trainers(work, killed, finishing(work, 3))
+    settings = {"grpo": {**TRAIN["grpo"], "checkpoint_every": 1}, "validation": {"every": 2, "before": False}}
+    with pytest.raises(ClusterError):
+        phases(monkeypatch, trainers, **settings)
+    phases(monkeypatch, trainers, **settings)
+    first = [trainers.setting(start, "trainer.val_before_train") for start in (0, 1)]
+    assert first == ["false", "true"]
+
+
+def test_the_last_validation_is_made_up_for_too(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Path("work")
+
+    def killed(directory: Path) -> None:
+        finishing(work, 3)(directory)
+        (work / "validation_log.jsonl").unlink()
+        raise ClusterError("killed before the validation")
+
+    def validating(directory: Path) -> None:
+        Journal(work / "validation_log.jsonl").add(3, {"reward": 0.5, "rewards": {}})
+
+    settings = {"validation": {"every": 2}}
+    trainers = Trainers(work, killed, lambda directory: None, validating)
+    with pytest.raises(ClusterError):
+        phases(monkeypatch, trainers, **settings)
+    with pytest.raises(ArtifactError, match="did not validate step 3"):
+        phases(monkeypatch, trainers, **settings)
+    assert phases(monkeypatch, trainers, **settings) == work / "grpo-000003"
+    assert trainers.setting(2, "trainer.val_before_train") == "true"
 
 
 def test_an_alarm_that_stops_hands_over_the_last_healthy_weights(

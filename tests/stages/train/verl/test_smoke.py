@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("verl")
 pytest.importorskip("transfer_queue")
 
-from tests.bench.verl_smoke import short, smoke
+from tests.bench.verl_smoke import collapsing, short, smoke
 
 
 def check_step(line: dict[str, Any]) -> None:
@@ -52,3 +52,21 @@ def test_the_warm_start_and_lessons_between_two_phases_are_verls_own(tmp_path: P
     assert [line["step"] for line in found["steps"]] == [1, 2, 3]
     assert found["lines"].get("lessons_1_log.jsonl", 0) > 0, "what had failed in the first step was imitated"
     assert found["steps"][1]["kl"] == pytest.approx(0, abs=1e-6), "the second phase is held to where it started"
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_some_members_of_a_group_are_sampled_under_a_hint(tmp_path: Path) -> None:
+    found = smoke(tmp_path, "hint")
+    assert [line["step"] for line in found["steps"]] == [1, 2, 3]
+    assert all("reward_hinted" in line for line in found["steps"])
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_a_run_that_collapses_again_and_again_ends_where_it_began(tmp_path: Path) -> None:
+    found = collapsing(tmp_path)
+    assert [alarm["action"] for alarm in found["alarms"]] == ["rollback"] * 3 + ["stop"]
+    rates = [alarm["lr"] for alarm in found["alarms"]]
+    assert rates == pytest.approx([5e-4, 2.5e-4, 1.25e-4, 1.25e-4]), "each new start has half the rate"
+    assert found["moved"] == 0 and found["rewards"], "the weights that it began with, and they play"
