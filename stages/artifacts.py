@@ -13,7 +13,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -222,6 +222,11 @@ def require_fingerprint(path: Path, schema: pa.Schema, fingerprint: str | None) 
         )
 
 
-def dump(value: Any) -> str:
-    """Free-form JSON as canonical text: sorted keys, no spaces, NaN refused."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+def dump(value: Any, plain: Callable[[Any], Any] | None = None) -> str:
+    """Free-form JSON as canonical text: sorted keys, no spaces, NaN refused.
+
+    Args:
+        value: what is written.
+        plain: the JSON for what is none yet; such a value is refused by default.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=plain)

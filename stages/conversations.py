@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -99,8 +99,8 @@ _AS_TEXT = ("tools", "messages", "turns", "context", "transitions")
 
 def to_row(conversation: Conversation) -> dict[str, Any]:
     """The conversation as a table row."""
-    row = asdict(conversation)
-    return {name: dump(value) if name in _AS_TEXT else value for name, value in row.items()}
+    row = _plain(conversation)
+    return {name: dump(value, _plain) if name in _AS_TEXT else value for name, value in row.items()}
 
 
 def from_row(row: Mapping[str, Any]) -> Conversation:
@@ -128,6 +128,11 @@ def message_from(item: Mapping[str, Any]) -> Message:
 def truth_from(item: Mapping[str, Any]) -> TruthCall:
     """A ground-truth call of its plain form."""
     return TruthCall(item["name"], item["arguments"], tuple(item["depends_on"]))
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    """The fields of a record by their names."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _turn(item: Mapping[str, Any]) -> Turn:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from servers.kernel.catalog import Catalog
@@ -293,9 +294,10 @@ def producers(server: ToolServer, entity: str) -> list[Tool]:
     return sorted(found, key=demands)
 
 
-def shown_entities(tool: Tool) -> set[str]:
+@lru_cache(maxsize=4096)
+def shown_entities(tool: Tool) -> frozenset[str]:
     """The kinds of identifier that a tool's result can hold."""
-    return set(_entities(tool.output_schema))
+    return frozenset(_entities(tool.output_schema))
 
 
 def _entities(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -310,24 +312,51 @@ def _entities(schema: Mapping[str, Any]) -> Iterator[str]:
 
 def walk(tool: Tool, result: Any, entity: str) -> Iterator[Sighting]:
     """Every id of this kind in a result, in reading order."""
-    yield from _sightings(tool.output_schema, result, entity, {})
+    route = _route(tool, entity)
+    if route is not None:
+        yield from _sightings(route, result, {})
 
 
-def _sightings(schema: Mapping[str, Any], value: Any, entity: str, holder: Mapping[str, Json]) -> Iterator[Sighting]:
-    if schema.get("x-entity") == entity and isinstance(value, str):
-        yield Sighting(value, holder)
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """The part of a result's schema that leads to ids of one kind; an object's own id comes first."""
+
+    ends: bool
+    properties: tuple[tuple[str, _Route], ...]
+    extra: _Route | None
+    items: _Route | None
+
+
+@lru_cache(maxsize=4096)
+def _route(tool: Tool, entity: str) -> _Route | None:
+    return _towards(tool.output_schema, entity)
+
+
+def _towards(schema: Any, entity: str) -> _Route | None:
+    """The way through a schema, or None where it leads nowhere."""
+    if not isinstance(schema, dict):
+        return None
+    own = sorted(schema.get("properties", {}).items(), key=lambda item: item[0] != "id")
+    properties = tuple((name, way) for name, child in own if (way := _towards(child, entity)))
+    extra, items = _towards(schema.get("additionalProperties"), entity), _towards(schema.get("items"), entity)
+    ends = schema.get("x-entity") == entity
+    return _Route(ends, properties, extra, items) if ends or properties or extra or items else None
+
+
+def _sightings(route: _Route, value: Any, holder: Mapping[str, Json]) -> Iterator[Sighting]:
+    if isinstance(value, str):
+        if route.ends:
+            yield Sighting(value, holder)
     elif isinstance(value, dict):
-        own = sorted(schema.get("properties", {}).items(), key=lambda item: item[0] != "id")
-        for name, child in own:
+        for name, way in route.properties:
             if name in value:
-                yield from _sightings(child, value[name], entity, value)
-        extra = schema.get("additionalProperties")
-        if isinstance(extra, dict):
+                yield from _sightings(way, value[name], value)
+        if route.extra:
             for item in value.values():
-                yield from _sightings(extra, item, entity, value)
-    elif isinstance(value, list):
+                yield from _sightings(route.extra, item, value)
+    elif route.items and isinstance(value, list):
         for item in value:
-            yield from _sightings(schema.get("items", {}), item, entity, holder)
+            yield from _sightings(route.items, item, holder)
 
 
 def strings(value: Json | Mapping[str, Json]) -> Iterator[str]:

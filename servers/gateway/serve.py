@@ -34,16 +34,21 @@ CLOSING_SECONDS = 1
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes a free one.
 
+    Its connections inherit `TCP_NODELAY`, which asyncio sets only where the socket names its protocol. Without it an
+    answer's body waits for the client's (delayed) acknowledgement of the head: 40 ms a call.
+
     Raises:
         HarnessError: the address can't be bound.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        sock = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise HarnessError(
             f"{host} port {port} cannot be bound: {error.strerror}; choose another with --port"
         ) from None
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
 
 
 def address(sock: socket.socket) -> str:

@@ -37,5 +37,7 @@ def paginate(items: Sequence[T], limit: int, offset: int = 0) -> Page[T]:
 
 def search(items: Iterable[T], query: str, text: Callable[[T], str]) -> list[T]:
     """Items whose text holds every word of the query, without regard to case, in the given order."""
-    words = query.casefold().split()
-    return [item for item in items if all(word in text(item).casefold() for word in words)]
+    found = list(items)
+    for word in query.casefold().split():
+        found = [item for item in found if word in text(item).casefold()]
+    return found

@@ -74,10 +74,11 @@ class Tool:
         self.error_codes = tuple(item.type_name or "" for item in doc.raises)
         hints = get_type_hints(function, include_extras=True)
         described = {item.arg_name: " ".join((item.description or "").split()) for item in doc.params}
-        self._arguments = _arguments_adapter(function, hints, described)
-        self._result: TypeAdapter[Any] = TypeAdapter(hints["return"])
-        self.input_schema = _tidy(self._arguments.json_schema())
-        self.output_schema = _tidy(self._result.json_schema(mode="serialization"))
+        arguments = _arguments_adapter(function, hints, described)
+        returned: TypeAdapter[Any] = TypeAdapter(hints["return"])
+        self._validator, self._serializer = arguments.validator, returned.serializer
+        self.input_schema = _tidy(arguments.json_schema())
+        self.output_schema = _tidy(returned.json_schema(mode="serialization"))
         if self.output_schema.get("type") != "object":
             raise TypeError(f"{self.name}: a tool returns an object, not {self.output_schema.get('type')}")
         required = set(self.input_schema.get("required", ()))
@@ -93,14 +94,14 @@ class Tool:
             ToolError: `invalid_arguments`, naming each bad argument and what it should be.
         """
         try:
-            validated: dict[str, Any] = self._arguments.validate_python(given)
+            validated: dict[str, Any] = self._validator.validate_python(given)
         except ValidationError as error:
             raise ToolError(KernelFault.INVALID_ARGUMENTS, self._repair(error)) from None
         return validated
 
     def render(self, result: Any) -> str:
         """A result as compact JSON text, absent values left out."""
-        return self._result.dump_json(result, exclude_none=True).decode()
+        return self._serializer.to_json(result, exclude_none=True).decode()
 
     def _repair(self, error: ValidationError) -> str:
         names = [parameter.name for parameter in self.parameters]

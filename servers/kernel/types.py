@@ -98,7 +98,9 @@ class Money:
 
     def __str__(self) -> str:
         digits = MINOR_DIGITS[self.currency]
-        return f"{Decimal(self.minor).scaleb(-digits):.{digits}f} {self.currency}"
+        units, rest = divmod(abs(self.minor), 10**digits)
+        sign = "-" if self.minor < 0 else ""
+        return f"{sign}{units}.{rest:0{digits}d} {self.currency}" if digits else f"{sign}{units} {self.currency}"
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

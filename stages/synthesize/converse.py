@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from string import Formatter
 from typing import Any
@@ -198,7 +199,12 @@ def _mentioned(sentence: Mapping[str, Any]) -> list[str]:
 
 
 def _prompt(name: str, **values: str) -> str:
-    text = files("stages.synthesize").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
+    text = _template(name)
     for key, value in values.items():
         text = text.replace("{" + key + "}", value)
     return text
+
+
+@cache
+def _template(name: str) -> str:
+    return files("stages.synthesize").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")

@@ -233,7 +233,8 @@ class Planner:
             parents = tuple(parent.id for parent in other.parents)
             return (*(str(other.shown.get(name)) for name in fields), *parents)
 
-        return sum(key(other) == key(thing) for other in self.live.things(thing.entity)) == 1
+        wanted = key(thing)
+        return sum(key(other) == wanted for other in self.live.things(thing.entity)) == 1
 
     def _lookups(self, tool: Tool, binding: Binding) -> Batches | None:
         """Calls that find what the request names, as batches of independent calls; None if nothing finds it."""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from stages.params import ParamsError, Role, TeacherParams
 from stages.records import Message, ToolSpec
+from stages.teacher import scripted
 from stages.teacher.budget import Budget
 from stages.teacher.cache import Cache, digest
 from stages.teacher.errors import Failure, TeacherError
@@ -83,7 +84,8 @@ class Teacher:
         self._shared = shared or Shared()
         self._limits = limits or Limits(params.concurrency, params.requests_per_minute, params.tokens_per_minute)
         self._address = address or params.api_base
-        self._litellm, self._openai = load_litellm(), import_module("openai")
+        if not self.is_scripted:
+            self._litellm, self._openai = load_litellm(), import_module("openai")
 
     @property
     def is_scripted(self) -> bool:
@@ -116,17 +118,18 @@ class Teacher:
             TeacherError: every attempt failed, or the answer cannot be used.
             BudgetReachedError: there is nothing left to spend.
         """
+        said = [to_openai(message) for message in messages]
+        if self.is_scripted:
+            return await self._ask({"messages": said, "script": {"seed": seed, **script}}, 0, whole)
         request: dict[str, Any] = {
             "model": self.params.model,
-            "messages": [to_openai(message) for message in messages],
+            "messages": said,
             "temperature": self.params.temperature if temperature is None else temperature,
             "max_tokens": self.params.max_tokens,
             "seed": seed,
         }
         if tools:
             request["tools"] = [function(tool) for tool in tools]
-        if self.is_scripted:
-            return await self._ask({**request, "script": {"seed": seed, **script}}, 0, whole)
         cache, key = self._shared.cache, digest({**request, "api_base": self.params.api_base, "whole": whole})
         kept = cache.get(key) if cache else None
         if kept is not None:
@@ -168,7 +171,8 @@ class Teacher:
     async def _attempt(self, request: Mapping[str, Any], tokens: int, whole: bool) -> Completion:
         async with self._limits.slot(tokens) as ticket:
             try:
-                done = self._count(await self._send(request))
+                self._admit()
+                done = self._play(request) if self.is_scripted else self._count(await self._send(request))
                 self._check(done, whole)
             except TeacherError as error:
                 self._usage.failures[error.reason] += 1
@@ -176,10 +180,23 @@ class Teacher:
             ticket.tokens = done.prompt_tokens + done.completion_tokens
         return done
 
-    async def _send(self, request: Mapping[str, Any]) -> Any:
+    def _admit(self) -> None:
+        """Enter a request into the accounts, if there is anything left to spend."""
         if self._shared.budget:
             self._shared.budget.check(self._shared.ledger)
         self._usage.requests += 1
+
+    def _play(self, request: Mapping[str, Any]) -> Completion:
+        """The scripted teacher's answer: it is sent nowhere and costs nothing."""
+        try:
+            said = scripted.write(request["script"], request["messages"])
+        except Exception as error:  # noqa: BLE001  # a broken script costs one conversation, like a broken server
+            told = f"{type(error).__name__}: {error}"
+            raise TeacherError(self.params.model, Failure.SERVER_ERROR, told) from error
+        calls = (SaidCall(call["id"], **call["function"]) for call in said.get("tool_calls", ()))
+        return Completion(assistant_message(said["content"] or "", calls), 0, 0, 0.0)
+
+    async def _send(self, request: Mapping[str, Any]) -> Any:
         seconds = self.params.timeout
         try:
             async with asyncio.timeout(seconds + OVERTIME):
@@ -197,7 +214,7 @@ class Teacher:
         prompt, completion = getattr(used, "prompt_tokens", 0) or 0, getattr(used, "completion_tokens", 0) or 0
         if not (0 <= prompt <= MOST_TOKENS and 0 <= completion <= MOST_TOKENS):
             raise TeacherError(self.params.model, Failure.UNREADABLE, "the answer's count of its tokens cannot be true")
-        cost = 0.0 if self.is_scripted else cost_of(response, self.params, prompt, completion)
+        cost = cost_of(response, self.params, prompt, completion)
         self._usage.prompt_tokens += prompt
         self._usage.completion_tokens += completion
         self._usage.cost += cost

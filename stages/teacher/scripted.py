@@ -1,7 +1,7 @@
-"""The scripted teacher: a LiteLLM provider that plays a plan made on live state.
+"""The scripted teacher: it plays a plan made on live state.
 
 It needs no network and no key, and the same request gets the same answer. A request carries its plan in
-the extra field `script`, which other providers are never sent.
+the field `script`, which no other teacher is sent.
 """
 
 from __future__ import annotations

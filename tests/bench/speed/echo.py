@@ -59,13 +59,26 @@ async def _serve_stdio() -> None:
         await server.run(receive, send, server.create_initialization_options())
 
 
+def _serve_http(port: int) -> None:
+    """Serve with the HTTP settings of the gateway, on a socket that uvicorn makes itself."""
+    uvicorn.run(
+        build_echo().streamable_http_app(json_response=True, stateless_http=True),
+        host="127.0.0.1",
+        port=port,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+    )
+
+
 def main(arguments: list[str]) -> None:
     """Serve until the client goes, or until the process is ended."""
     if arguments[:1] == ["stdio"]:
         anyio.run(_serve_stdio)
     elif arguments[:1] == ["http"] and len(arguments) == 2:
-        application = build_echo().streamable_http_app(json_response=True)
-        uvicorn.run(application, host="127.0.0.1", port=int(arguments[1]), log_level="warning")
+        _serve_http(int(arguments[1]))
     else:
         sys.exit("echo: say stdio, or http with a port")
 

@@ -168,7 +168,8 @@ def test_an_internal_error_is_hidden_and_contained(caplog: pytest.LogCaptureFixt
 
 def test_money() -> None:
     assert str(Money(2550, "USD")) == "25.50 USD" and str(Money(-5, "EUR")) == "-0.05 EUR"
-    assert str(Money(300, "JPY")) == "300 JPY"
+    assert str(Money(300, "JPY")) == "300 JPY" and str(Money(-7, "JPY")) == "-7 JPY"
+    assert str(Money(0, "USD")) == "0.00 USD" and str(Money(-1_234_567, "GBP")) == "-12345.67 GBP"
     assert Money(1000, "USD").share(1, 3) == Money(333, "USD") and Money(-5, "USD").share(1, 2) == Money(-3, "USD")
     with pytest.raises(ValueError, match="mix"):
         Money(1, "USD") + Money(1, "EUR")

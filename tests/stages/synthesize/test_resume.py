@@ -81,7 +81,7 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bytes(project: Path) -> N
     dice = Dice(SEED, "kills")
     kept = 0
     for goal in (1, 3, 6):
-        pause = dice.unit() * 0.3
+        pause = dice.unit() * 0.03
 
         def is_due(goal: int = goal, pause: float = pause) -> bool:
             if shards() < goal:

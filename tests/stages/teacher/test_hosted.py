@@ -18,6 +18,7 @@ from stages.params import TeacherParams
 from stages.records import Message, ToolCall
 from stages.rollout import visible_spec
 from stages.synthesize.writer import Writer
+from stages.teacher import client
 from stages.teacher.client import Teacher
 from stages.teacher.errors import TeacherError
 from stages.teacher.wire import to_openai
@@ -261,7 +262,8 @@ def test_no_more_requests_run_at_once_than_allowed(provider: Provider) -> None:
     assert most == 2
 
 
-def test_the_scripted_teacher_is_one_model_among_others() -> None:
+def test_the_scripted_teacher_is_one_model_among_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "load_litellm", lambda: pytest.fail("LiteLLM has no part in it"))
     scripts = {"role": "details", "values": {"amount": "25", "card_id": "Gold"}, "parents": ["Everyday"]}
     teacher = Teacher(TeacherParams())
     done = asyncio.run(teacher.complete([Message("user", "{}")], script=scripts))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from servers.kernel.catalog import Catalog
+from servers.kernel.server import Outcome
+from servers.kernel.session import Session
 from stages.conversations import Conversation
 from stages.records import Json, Message
 from stages.validate.provenance import check_provenance
@@ -80,6 +83,38 @@ def test_an_unknown_tool_and_an_unknown_argument_are_named() -> None:
     call = replace(turn.truth[-1], name="teleport")
     found = judged(replace(made, turns=(replace(turn, truth=(turn.truth[0], call)),)))
     assert found is not None and found.reason is Reason.UNKNOWN_TOOL and "teleport" in found.detail
+
+
+def runs(made: Conversation) -> int:
+    """Calls that the replay of a valid conversation makes."""
+    counted = CountedCalls(catalog())
+    assert check_replay(cast("Catalog", counted), made, 1.0) is None
+    return counted.calls
+
+
+class CountedCalls:
+    """A catalogue that counts the calls it runs."""
+
+    def __init__(self, inner: Catalog) -> None:
+        self.world, self._inner, self.calls = inner.world, inner, 0
+
+    def call(self, session: Session, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        self.calls += 1
+        return self._inner.call(session, name, arguments)
+
+
+def test_a_ground_truth_that_is_the_whole_turn_runs_once_and_any_other_on_its_own() -> None:
+    assert runs(played((ASK, [LOOKUP, move()]))) == 2
+    assert runs(played((ASK, [LOOKUP, move(amount="much"), move()]))) == 3 + 2
+    made = played((ASK, [LOOKUP, move()]))
+    (turn,) = made.turns
+    assert runs(replace(made, turns=(replace(turn, truth=turn.truth[1:]),))) == 2 + 1
+
+
+def test_a_ground_truth_that_equals_the_turn_only_for_python_runs_on_its_own() -> None:
+    made = played(("Show me one of my payees.", [("list_payees", {"limit": 1})]))
+    found = check_replay(catalog(), in_truth(made, lambda a: {**a, "limit": True}), 1.0)
+    assert found is not None and found.reason is Reason.TRUTH_FAILS and "limit" in found.detail
 
 
 # Ragged conversations.
