@@ -190,7 +190,7 @@ class Teacher:
         """The scripted teacher's answer: it is sent nowhere and costs nothing."""
         try:
             said = scripted.write(request["script"], request["messages"])
-        except Exception as error:  # noqa: BLE001  # a broken script costs one conversation, like a broken server
+        except Exception as error:  # a broken script costs one conversation, like a broken server
             told = f"{type(error).__name__}: {error}"
             raise TeacherError(self.params.model, Failure.SERVER_ERROR, told) from error
         calls = (SaidCall(call["id"], **call["function"]) for call in said.get("tool_calls", ()))

@@ -129,10 +129,9 @@ def _run(block: dict[str, Any], *, stopped: bool) -> dict[str, Any]:
     policy = load_policy(ctx.params.policy.model_copy(update={"base": "data/policy/final"}))
     rows = rl_table(ctx, policy.chat, "val")[0]
     played = play(ctx.catalog, policy, "final", rows, scorer_for(ctx), ctx.params.grpo.sampling)
-    alarms = Path("data/policy/collapse_log.jsonl")
     return {
         "stopped_at": reached,
-        "alarms": _lines(alarms) if alarms.exists() else [],
+        "alarms": _lines(Path("data/policy/collapse_log.jsonl")),
         "steps": _lines(Path("data/policy/grpo_log.jsonl")),
         "validation": _lines(Path("data/policy/validation_log.jsonl")),
         "lines": {path.name: len(_lines(path)) for path in sorted(Path("data/policy").glob("*_log.jsonl"))},
@@ -170,7 +169,7 @@ def _until_the_first_step(watched: Any) -> Any:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def main() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from servers.kernel.catalog import Catalog, load_catalog
 from stages.artifacts import Stamp
@@ -73,9 +75,14 @@ def _away(catalog: Catalog, calm: Batch, away: Batch, rows: int, place: Path) ->
         equal("away: its first and last episodes masked", {own[0], own[-1]} & away.masked, set()),
         equal("away: status of the masked", statuses, {"infrastructure"}),
         equal("away: masked in the figures", figures["masked"], len(masked)),
-        equal("away: mean reward of the others", figures["reward"], summarise(calm.episodes, 0, 100)["reward"]),
+        equal("away: mean reward of the others", _rounded(figures), _rounded(summarise(calm.episodes, 0, 100))),
         equal("away: failures file", sorted(failures), masked),
     ]  # fmt: skip
+
+
+def _rounded(figures: Mapping[str, Any]) -> dict[str, float]:
+    """The mean reward and its interval; fewer terms make another last digit."""
+    return {name: round(value, 9) for name, value in figures["reward"].items()}
 
 
 def _unlike(calm: Batch, other: Batch) -> list[str]:
