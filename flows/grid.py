@@ -101,9 +101,11 @@ def load_grid(name: str) -> Grid:
         ParamsError: there is no such grid, or it is not well-formed.
     """
     path = Path(name) if name.endswith((".yaml", ".yml")) else GRIDS / f"{name}.yaml"
-    if not path.is_file():
+    try:
+        path.stat()
+    except (OSError, ValueError):
         known = ", ".join(sorted(found.stem for found in GRIDS.glob("*.yaml")))
-        raise ParamsError(f"there is no grid {name!r}: give a YAML file or one of {known}")
+        raise ParamsError(f"there is no grid {name[:80]!r}: give a YAML file or one of {known}") from None
     grid: Grid = check_block(Grid, load_yaml(path), path.name)
     return grid
 

@@ -168,13 +168,15 @@ def coverage(
     """Print a Markdown table of what each server has, or write it between a file's two markers."""
     from servers.kernel.coverage import coverage_table, with_table  # networkx takes a while to import
 
+    try:
+        page = "" if write is None else write.read_text(encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(str(error), param_hint="--write") from None
     table = coverage_table(load_catalog())
     if write is None:
         print(table)
-        return
-    if not write.is_file():
-        raise typer.BadParameter(f"{write} is no file", param_hint="--write")
-    write.write_text(with_table(write.read_text(encoding="utf-8"), table), encoding="utf-8")
+    else:
+        write.write_text(with_table(page, table), encoding="utf-8")
 
 
 def _catalog(server: str | None) -> Catalog:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -65,12 +66,24 @@ Span: TypeAlias = Annotated[tuple[int, int], AfterValidator(_ascending)]
 """Fewest and most, both included."""
 
 
+def _nameable(value: str) -> str:
+    """What no file system can hold is refused here, where the key that it stands at is known."""
+    name = os.fsencode(value)
+    if b"\0" in name or len(name) > 4000 or max(map(len, name.split(b"/"))) > 255:
+        raise ValueError("must be a path, whose parts have at most 255 bytes and which has no NUL")
+    return value
+
+
+FilePath: TypeAlias = Annotated[str, AfterValidator(_nameable)]
+"""A file or directory."""
+
+
 class BootstrapParams(Block):
     """Which servers run, over which transport they are checked, and which weights training starts from."""
 
     servers: list[str] = []
     transport: Literal["stdio", "http"] = "stdio"
-    policy: str = "smollm2-135m-instruct"
+    policy: FilePath = "smollm2-135m-instruct"
 
 
 class DiscoverParams(Block):
@@ -137,7 +150,7 @@ class TeacherParams(Block):
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
-    cache: str | None = ".cache/teacher.sqlite"
+    cache: FilePath | None = ".cache/teacher.sqlite"
     price: PriceParams | None = None
     budget: Annotated[float, Field(gt=0)] | None = None
     serve: Literal["none", "vllm"] = "none"
@@ -255,15 +268,15 @@ class DecontaminateParams(Block):
     """
 
     ngram: Annotated[int, Field(ge=2)] = 8
-    tau2: str | None = None
-    acebench: str | None = None
-    teval: str | None = None
+    tau2: FilePath | None = None
+    acebench: FilePath | None = None
+    teval: FilePath | None = None
 
 
 class AbstentionSetParams(Block):
     """A set of questions that the tools beside them can't answer: a file, a directory or a hub's data set."""
 
-    path: str
+    path: FilePath
     format: Literal["when2call", "xlam_irrelevance"]
 
 
@@ -323,8 +336,8 @@ class BenchmarkParams(Block):
 
     sample: Annotated[int, Field(ge=0)] | Literal["all"] | dict[str, Annotated[int, Field(ge=0)]] | None = None
     agents: list[AgentName] | None = None
-    data: str | None = None
-    code: str | None = None
+    data: FilePath | None = None
+    code: FilePath | None = None
     user: HostedParams | None = None
     trials: Annotated[int, Field(ge=1)] = 1
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, time, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from servers.calendar.model import CalendarId, Deviation, Event, EventId, Fault
 from servers.calendar.recurrence import (
@@ -45,6 +45,16 @@ from servers.kernel.types import Date, TimeOfDay
 MOST_REMINDERS = 3
 
 Minutes = Annotated[int, Field(ge=5, le=1440)]
+
+
+def _no_flag(value: object) -> object:
+    """True equals 1 in Python, and is no number in JSON."""
+    if isinstance(value, bool):
+        raise ValueError("Input should be 1, 2, 3, 4 or -1")
+    return value
+
+
+Ordinal: TypeAlias = Annotated[Literal[1, 2, 3, 4, -1], BeforeValidator(_no_flag)]
 
 
 @server.tool()
@@ -196,7 +206,7 @@ def set_event_recurrence(
     frequency: Frequency,
     interval: Annotated[int, Field(ge=1, le=52)] = 1,
     weekdays: Annotated[list[Weekday] | None, Field(max_length=7)] = None,
-    nth: Literal[1, 2, 3, 4, -1] | None = None,
+    nth: Ordinal | None = None,
     count: Annotated[int, Field(ge=2, le=400)] | None = None,
     until: Date | None = None,
     allow_conflict: bool = False,

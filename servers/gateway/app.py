@@ -129,6 +129,7 @@ def build_worker_app(
             Route("/sessions/{handle}", one_session, methods=["GET", "POST", "DELETE"]),
         ],
     )
+    inner.router.redirect_slashes = False  # no path is another's second name
     return _announce(inner, lifecycle)
 
 

@@ -65,13 +65,16 @@ class JournalDirectory:
     """The journals of one process.
 
     Raises:
-        HarnessError: another process owns the directory.
+        HarnessError: another process owns the directory, or it can't be made or written to.
     """
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
-        _own(directory.resolve())
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            _own(directory.resolve())
+        except OSError as error:
+            raise HarnessError(f"journals cannot be kept: {error}; name another directory") from None
 
     def start(self, handle: str, head: Head, log: Iterable[LogEntry]) -> None:
         """Begin a session's journal, or write it anew; a kill leaves the old one or the new one."""

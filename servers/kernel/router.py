@@ -230,7 +230,7 @@ class McpRouter:
         """
         if tool not in self._names:
             raise UnknownToolError(f"there is no tool {shown(tool)}")
-        where = f"{tool}, sent once to {self._url} for session {shown(handle[:HANDLE_SHOWN])}"
+        where = f"{tool}, attempt 1 of 1 at {self._url} for session {shown(handle[:HANDLE_SHOWN])}"
         try:
             async with self._room, asyncio.timeout(self._deadline):
                 meta: Any = {SESSION_KEY: handle}

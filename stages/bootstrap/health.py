@@ -33,8 +33,17 @@ async def check_server(catalog: Catalog, server: ToolServer, seed: int, transpor
     try:
         async with asyncio.timeout(START_SECONDS), _client(server.name, transport) as client:
             return await _compare(catalog, server, seed, client)
-    except (ExceptionGroup, OSError, TimeoutError) as error:
-        return f"{server.name} did not come up over {transport}: {error}"
+    except TimeoutError:
+        return f"{server.name} over {transport}: it did not answer within {START_SECONDS:g} s"
+    except (ExceptionGroup, OSError) as error:
+        return f"{server.name} over {transport}: {_cause(error)}"
+
+
+def _cause(error: BaseException) -> str:
+    """The first real error in a group of groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
 
 
 async def _compare(catalog: Catalog, server: ToolServer, seed: int, client: Client) -> str:

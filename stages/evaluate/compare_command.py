@@ -36,7 +36,7 @@ def compare(arguments: Sequence[str]) -> int:
         parser.error("--seed must be at least 0 and --resamples at least 1")
     try:
         found = compare_sides(chosen.first, chosen.second, seed=chosen.seed, resamples=chosen.resamples)
-    except ArtifactError as error:
+    except (ArtifactError, OSError) as error:
         error_console().print(Text(f"compare: {error}"), soft_wrap=True)
         return 1
     if chosen.json:

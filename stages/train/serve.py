@@ -17,10 +17,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from servers.gateway.hosts import Hosts, is_loopback
 from stages.records import Message, ToolSpec
 from stages.teacher.wire import SaidCall, assistant_message, to_openai
 from stages.train.config import PolicyConfig
@@ -130,8 +133,34 @@ def application(policy: Policy, context: int) -> Starlette:
     )
 
 
-def _refused(problem: str) -> JSONResponse:
-    return JSONResponse({"error": {"message": problem, "type": "invalid_request_error"}}, 400)
+def guarded(app: ASGIApp, hosts: Hosts) -> ASGIApp:
+    """The application under its own names alone: another site's page can neither ask it nor rebind its name to it."""
+
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else None
+        if headers is None:
+            await app(scope, receive, send)
+        elif not hosts.serves(headers.get("host", "")):
+            await _refused("this address is not served under that name", 421)(scope, receive, send)
+        elif "origin" in headers and not hosts.trusts(headers["origin"]):
+            await _refused("pages of other sites may not use this endpoint", 403)(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return named
+
+
+def _refused(problem: str, status: int = 400) -> JSONResponse:
+    return JSONResponse({"error": {"message": problem, "type": "invalid_request_error"}}, status)
+
+
+def _weights(text: str) -> Path:
+    try:
+        (Path(text) / "config.json").stat()
+    except OSError:
+        problem = f"{text} holds no weights: run `python -m stages.train`, or name another directory"
+        raise argparse.ArgumentTypeError(problem) from None
+    return Path(text)
 
 
 def serve(arguments: Sequence[str]) -> int:
@@ -139,15 +168,16 @@ def serve(arguments: Sequence[str]) -> int:
     import uvicorn
 
     parser = argparse.ArgumentParser(prog="python -m stages.train serve", description="Serve a policy over HTTP.")
-    parser.add_argument("weights", type=Path, help="a directory of weights, such as data/policy/final")
+    parser.add_argument("weights", type=_weights, help="a directory of weights, such as data/policy/final")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback only)")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--context", type=int, default=4096, help="tokens of prompt and reply together")
     parser.add_argument("--no-summaries", action="store_true", help="show tool signatures alone, as in params.yaml")
     given = parser.parse_args(arguments)
-    if not (given.weights / "config.json").is_file():
-        parser.error(f"{given.weights} holds no weights: run `python -m stages.train`, or name another directory")
     policy = load_policy(PolicyConfig(base=str(given.weights), tool_summaries=not given.no_summaries))
     policy.network.eval()
-    uvicorn.run(application(policy, given.context), host=given.host, port=given.port, log_level="warning")
+    app: ASGIApp = application(policy, given.context)
+    if is_loopback(given.host):
+        app = guarded(app, Hosts())
+    uvicorn.run(app, host=given.host, port=given.port, log_level="warning")
     return 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,6 +21,7 @@ from servers.kernel.store import Seed
 from servers.kernel.tool import Tool
 from stages.sampling import LiveState, producers, shown_entities
 from tests.servers.strategies import broken_arguments, valid_arguments
+from tests.servers.test_metamorphic import mapped
 
 SERVERS = server_names()
 TOOLS = [(name, tool) for name in SERVERS for tool in load_catalog((name,)).servers[name].tools]
@@ -169,6 +172,35 @@ def test_lists_have_an_order_of_their_own(name: str) -> None:
             if binding is not None:
                 straight = state.server.call(state.session, tool.name, binding.arguments).text
                 assert state.server.call(mirrored, tool.name, binding.arguments).text == straight, tool.name
+
+
+@each_server
+def test_things_of_one_moment_have_an_order_too(name: str) -> None:
+    """With all times of a month made one, lists still don't depend on how rows are stored."""
+    world, state = load_catalog((name,)).world(0), live(name)
+    rows = [mapped(row, _still) for table in world.rows.tables.values() for row in table.values()]
+    straight, mirrored = (Session(World(0, Seed(some), world.id_counts)) for some in (rows, list(reversed(rows))))
+    compared = 0
+    for tool in state.server.tools.values():
+        for attempt in range(4 if tool.read_only else 0):
+            binding = state.working_binding(tool, Dice(attempt, f"order/{tool.name}"))
+            if binding is not None:
+                texts = [state.server.call(s, tool.name, binding.arguments).text for s in (straight, mirrored)]
+                assert texts[0] == texts[1], (tool.name, binding.arguments)
+                compared += 1
+    assert compared >= 8
+
+
+def _still(value: Any) -> Any:
+    return value.replace(day=1, hour=12, minute=0, second=0) if isinstance(value, datetime) else value
+
+
+@each_server
+def test_pages_say_their_order(name: str) -> None:
+    paged = [tool for tool in live(name).server.tools.values() if "offset" in tool.input_schema["properties"]]
+    assert paged
+    for tool in paged:
+        assert re.search(r"first|[Oo]rder(ed)? |[Ss]orted|newest|oldest|alphabet|by time", tool.description), tool.name
 
 
 @each_server

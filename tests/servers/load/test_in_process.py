@@ -20,8 +20,9 @@ def write(catalog: Catalog) -> Write:
     return first_write(catalog, "banking")
 
 
-def test_2048_sessions_open_within_a_second(catalog: Catalog) -> None:
-    assert_all(in_process.burst(catalog, 2048))
+@pytest.mark.parametrize("count", [512, 2048])
+def test_many_sessions_open_within_a_second(catalog: Catalog, count: int) -> None:
+    assert_all(in_process.burst(catalog, count))
 
 
 def test_ten_thousand_opened_and_closed_leave_nothing(catalog: Catalog, write: Write) -> None:

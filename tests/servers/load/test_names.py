@@ -61,7 +61,7 @@ async def test_every_other_name_is_refused_by_every_way(pair: Pair) -> None:
             assert answer.infrastructure and not answer.ok, name
             for method in ("GET", "POST", "DELETE"):
                 status, _ = told(pair.one, method, name)
-                assert 300 <= status < 500, (method, name, status)
+                assert 400 <= status < 500, (method, name, status)
         assert await router.state_hash(pair.mine) == before
         assert (await router.call(pair.mine, "list_accounts", {})).ok
     assert pair.one.sessions() == 1

@@ -27,6 +27,11 @@ async def test_a_burst_over_the_capacity_is_refused_in_words() -> None:
 
 
 @pytest.mark.timeout(180)
+async def test_what_fails_names_server_tool_session_and_attempt() -> None:
+    assert_all(await over_http.named_failures(first_write(load_catalog(("banking",)), "banking")))
+
+
+@pytest.mark.timeout(180)
 async def test_killed_and_forgetful_clients_leave_nothing_after_the_lifetime() -> None:
     with serving("--server", "banking", "--lifetime", str(LIFETIME)) as server:
         assert_all(over_http.killed_clients(server, 12, 6, LIFETIME))

@@ -61,6 +61,7 @@ def test_a_damaged_input_is_named_with_the_cure(pipeline: Path, stage: str) -> N
     [
         ("synthesize", "data/graph/chains.parquet"),
         ("skills", "data/conversations/conversations.parquet"),
+        ("train", "data/dataset/train.parquet"),
         ("evaluate", "data/dataset/test.parquet"),
         ("report", "data/rollouts/train.parquet"),
     ],

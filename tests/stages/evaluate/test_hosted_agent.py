@@ -198,6 +198,28 @@ def test_masked_tasks_are_asked_again_and_finished_ones_are_not(provider: Provid
     assert [r["messages"][0]["content"] for r in provider.requests[before:]] == ["b"]
 
 
+def test_a_second_attempt_holds_nothing_of_the_first(provider: Provider) -> None:
+    ready, attempt = prepared(Count("a", 3), Count("b", 3)), 1
+
+    def answer(request: dict[str, Any], number: int) -> Reply:
+        if request["messages"][0]["content"] == "a" or attempt == 2:
+            return message("tick")
+        said = sum(m["role"] == "assistant" for m in request["messages"])
+        return message("first") if said < 2 else refusal(503)
+
+    provider.answer = answer
+    a, b = (row.result for row in score(ready, provider))
+    assert (a.status, b.status) == ("scored", "infrastructure")
+    assert [m.content for m in b.partial if m.role == "assistant"] == ["first", "first"]
+    attempt = 2
+    rows = score(ready, provider)
+    assert [row.result.task_id for row in rows] == ["a", "b"] and rows[0].result == a
+    second = rows[1].result
+    assert second.status == "scored" and second.score.passed and second.episode is not None
+    assert [m.content for m in second.episode.messages if m.role == "assistant"] == ["tick"] * 3
+    assert "first" not in json.dumps(row_to_plain(rows[1])) and not second.partial
+
+
 def test_arguments_that_cannot_be_stored_make_an_unreadable_call() -> None:
     deep: Any = 1
     for _ in range(40):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import pytest
@@ -13,13 +13,14 @@ from stages.dataset import RlRow
 from stages.episodes import ScoredEpisode, Scorer
 from stages.evaluate.benchmark import Score, TaskResult
 from stages.evaluate.heldout import draw_rows
+from stages.evaluate.loop import run_tasks
 from stages.evaluate.row_benchmark import RowBenchmark
 from stages.evaluate.row_figures import asks, differences, recovered, summarise, wanted_failures
 from stages.evaluate.row_play import RowPlayer
-from stages.evaluate.scripted_agents import batched
+from stages.evaluate.scripted_agents import ByTask, batched
 from stages.evaluate.worlds import unseen_worlds
 from stages.params import EvaluateParams
-from stages.records import EpisodeRecord, ExecutedCall, Message, TruthCall
+from stages.records import EpisodeRecord, ExecutedCall, Message, ToolCall, ToolSpec, TruthCall
 from stages.reward.combine import RewardRecord
 from stages.reward.rules import RewardRules
 from stages.train.config import SamplingConfig
@@ -58,6 +59,50 @@ def test_the_oracle_solves_every_row_and_doing_nothing_none_that_wants_calls() -
 def test_without_its_last_call_the_oracle_no_longer_solves() -> None:
     short = [e for e in player().scripted("drop_last") if e.truth]
     assert sum(bool(e.reward.outcome) for e in short) <= len(short) // 10
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Makes the calls of one batch after the other, then says nothing."""
+
+    batches: Sequence[Sequence[TruthCall]]
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Message:
+        begun = max(place for place, message in enumerate(messages) if message.role == "user")
+        said = sum(message.role == "assistant" for message in messages[begun:])
+        calls = self.batches[said] if said < len(self.batches) else ()
+        return Message(
+            "assistant", "", tuple(ToolCall(f"c{said}_{n}", c.name, c.arguments) for n, c in enumerate(calls))
+        )
+
+
+def looking(row: RlRow, extra: int) -> Batches:
+    """The reference calls with so many reads before, between and after them."""
+    reads = [t.name for t in row.tools if catalog().entry(t.name).tool.read_only and not t.parameters.get("required")]
+    batches: list[list[TruthCall]] = batched(row.truth)
+    for number, name in enumerate((reads * extra)[:extra]):
+        batches.insert((0, len(batches) // 2 + 1, len(batches))[number], [TruthCall(name, {})])
+    return Batches(batches)
+
+
+@pytest.mark.parametrize("extra", [1, 2, 3])
+def test_reads_that_were_not_asked_for_move_names_and_efficiency_alone(extra: int) -> None:
+    chosen = [row for row in rows() if row.truth and looking(row, extra).batches != batched(row.truth)][:24]
+    benchmark = RowBenchmark("chains", catalog(), chosen, Scorer(RULES), 20)
+    tasks = benchmark.tasks()
+
+    def played(agents: Mapping[str, Batches]) -> list[ScoredEpisode]:
+        results = run_tasks(benchmark, tasks, ByTask(agents))
+        return [benchmark.scored("a", task, result) for task, result in zip(tasks, results, strict=True)]
+
+    plain = played({task.id: Batches(batched(task.row.truth)) for task in tasks})
+    curious = played({task.id: looking(task.row, extra) for task in tasks})
+    assert len(chosen) >= 12 and all(episode.reward.outcome for episode in plain)
+    for one, other in zip(plain, curious, strict=True):
+        assert len(other.record.calls) == len(one.record.calls) + extra
+        assert other.record.state_hash == one.record.state_hash, one.row
+        for part in ("coverage", "arguments", "validity", "outcome"):
+            assert getattr(other.reward, part) == getattr(one.reward, part), (one.row, part)
 
 
 def test_a_row_that_never_finished_is_masked_and_in_no_figure() -> None:

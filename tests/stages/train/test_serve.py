@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from servers.gateway.hosts import Hosts
 from stages.train.policy import Policy
 from stages.train.sampling import Sampler
-from stages.train.serve import ChatRequest, application, complete, serve
+from stages.train.serve import ChatRequest, application, complete, guarded, serve
 
 
 @pytest.fixture
@@ -79,6 +80,19 @@ def test_bad_requests_say_what_is_wrong(client: TestClient, changes: dict[str, A
 def test_it_says_that_it_is_there(client: TestClient) -> None:
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/v1/models").json()["data"][0]["id"] == "policy"
+
+
+def test_only_pages_of_its_own_may_use_it(policy: Policy) -> None:
+    app = guarded(application(policy, context=40), Hosts())
+    for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", ""):
+        told = TestClient(app, base_url="http://127.0.0.1:8000").get("/v1/models", headers={"Host": host})
+        assert told.status_code == 421, host
+    for base in ("http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"):
+        client = TestClient(app, base_url=base)
+        assert client.get("/health").status_code == client.get("/health", headers={"Origin": base}).status_code == 200
+        for origin in ("http://evil.example", "null", "http://localhost.evil.example:8000"):
+            told = client.post("/v1/chat/completions", content="{}", headers={"Origin": origin})
+            assert told.status_code == 403, origin
 
 
 def test_a_directory_without_weights_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
