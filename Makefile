@@ -10,8 +10,9 @@ GPU_PYTHON ?= .venv-gpu/bin/python
 
 # Set-up installs what the locks name and refuses a file whose SHA-256 they do not list, build tools included. A machine
 # with a wheel folder of its own (PIP_FIND_LINKS) brings its own build of torch; elsewhere torch is checked like the rest.
-INSTALL = UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python --verify-hashes \
-	--build-constraints requirements-build.lock
+# Bytecode is compiled once: where PYTHONDONTWRITEBYTECODE is set, each process would read torch's sources anew (20 s).
+INSTALL = UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode \
+	--verify-hashes --build-constraints requirements-build.lock
 CHECKED = -c requirements.lock $(if $(PIP_FIND_LINKS),,-c requirements-torch.lock)
 UNRESOLVED = --require-hashes --no-deps -c requirements-nodeps.lock
 LOCK = $(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --custom-compile-command "make lock"
