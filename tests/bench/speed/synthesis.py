@@ -19,7 +19,7 @@ from tests.bench.speed.figures import Figure, at_least, at_most
 from tests.bench.speed.material import SEED, chains, context, jobs
 from tests.bench.speed.timing import Load, Scale, growth, in_turn, rate
 
-LARGEST = 300
+LARGEST = 1000
 """Conversations in the largest part."""
 
 

@@ -18,7 +18,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -68,14 +68,18 @@ class Forks:
     def _answer(self, asked: socket.socket) -> None:
         with asked:
             _, streams, _, _ = socket.recv_fds(asked, 1, 3)
-            with asked.makefile("rb") as text:
-                arguments, environment, directory = json.load(text)
+            try:
+                with asked.makefile("rb") as text:
+                    arguments, environment, directory = json.load(text)
+            except (ValueError, OSError):  # who asked has gone in the middle of it
+                _close(streams)
+                return
 
             def work() -> None:
                 self._listener.close()
                 for target, stream in enumerate(streams):
                     os.dup2(stream, target)
-                    os.close(stream)
+                _close(streams)
                 os.environ.clear()
                 os.environ.update(environment)
                 os.chdir(directory)
@@ -84,8 +88,7 @@ class Forks:
                 runpy.run_path(arguments[0], run_name="__main__")
 
             self._fork(work)  # it keeps the connection open, and so tells the one who asked when it ends
-            for stream in streams:
-                os.close(stream)
+            _close(streams)
 
     def _fork(self, work: Callable[[], None]) -> int:
         process = os.fork()
@@ -103,6 +106,11 @@ class Forks:
                 return
             code = os.waitstatus_to_exitcode(status)
             self._codes[process] = code if code >= 0 else 128 - code
+
+
+def _close(streams: Iterable[int]) -> None:
+    for stream in streams:
+        os.close(stream)
 
 
 def _become(work: Callable[[], None]) -> NoReturn:

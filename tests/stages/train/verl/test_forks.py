@@ -89,6 +89,22 @@ def test_a_worker_that_fails_leaves_the_others(tmp_path: Path) -> None:
     assert "of the worker" in said and run.returncode == 7
 
 
+GONE = """
+import os, socket, subprocess, sys
+for said in (b"", b"+", b"+[1, "):
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.connect(os.environ["PROVE_FORKS"])
+        asked.send(said)
+sys.exit(subprocess.run([sys.executable, "-I", "-S", sys.argv[1], sys.argv[2]]).returncode)
+"""
+
+
+def test_one_who_goes_in_the_middle_of_asking_harms_nobody(tmp_path: Path) -> None:
+    run = started(tmp_path, GONE, "print('asked and answered')")
+    said, _ = run.communicate(timeout=60)
+    assert said.strip() == "asked and answered" and run.returncode == 0
+
+
 def test_killed_it_takes_all_along(tmp_path: Path) -> None:
     run, found = family(tmp_path)
     run.kill()
