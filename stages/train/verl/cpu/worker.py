@@ -6,9 +6,16 @@ import socket
 import sys
 from pathlib import Path
 
-with socket.socket(socket.AF_UNIX) as forks:
-    forks.connect(os.environ["PROVE_FORKS"])
-    socket.send_fds(forks, [b"+"], [0, 1, 2])
-    forks.sendall(json.dumps([sys.argv[1:], dict(os.environ), str(Path.cwd())]).encode())
-    forks.shutdown(socket.SHUT_WR)
-    forks.recv(1)
+
+def main() -> None:
+    """Hand over arguments, environment, directory and streams; wait."""
+    with socket.socket(socket.AF_UNIX) as forks:
+        forks.connect(os.environ["PROVE_FORKS"])
+        socket.send_fds(forks, [b"+"], [0, 1, 2])
+        forks.sendall(json.dumps([sys.argv[1:], dict(os.environ), str(Path.cwd())]).encode())
+        forks.shutdown(socket.SHUT_WR)
+        forks.recv(1)
+
+
+if __name__ == "__main__":
+    main()
