@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -274,7 +275,7 @@ def _cpu(sampler: Literal["local", "vllm"]) -> Overrides:
     """The test device: gloo, attention with padding, one process of each kind."""
     own: Overrides = {
         f"{_ROLLOUT}.name": "prove_cpu",
-        "+ray_kwargs.ray_init.runtime_env.py_executable": f"{sys.executable} -I -S {WORKER}",
+        "+ray_kwargs.ray_init.runtime_env.py_executable": shlex.join([sys.executable, "-I", "-S", str(WORKER)]),
     }
     vllm: Overrides = {
         f"{_ROLLOUT}.name": "vllm",

@@ -45,7 +45,6 @@ LOADED = (
 
 POLL_SECONDS = 0.5
 PR_SET_PDEATHSIG = 1
-KILLED = 128 + signal.SIGKILL
 
 
 class Forks:
